@@ -1,0 +1,59 @@
+"""One family of errors; the class says who has to act, the text says what to do next.
+
+`ContractError` the sender · `SettingsError` the operator · `WorkspaceError` the executor's machine ·
+`ModelError` nobody now, retry later. An attempt that failed is not an error but a handoff with an outcome.
+"""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """How a command of ours ends; the numbers are a promise to scripts."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    PARTLY_LANDED = 3
+    WAITS_FOR_APPROVAL = 4
+    CANCELED = 5
+    BROKER_UNREACHABLE = 6
+
+
+class RolecallError(Exception):
+    """The root: carries its message, an optional suggestion, and the exit code of a command it ends."""
+
+    exit_code = ExitCode.FAILED
+
+    def __init__(self, message: str, *, suggestion: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.suggestion = suggestion
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.suggestion}".rstrip()
+
+
+class ContractError(RolecallError):
+    """A message, recipe or input that its contract does not allow: the sender mends it."""
+
+    exit_code = ExitCode.USAGE
+
+
+class SettingsError(RolecallError):
+    """A setting, tool or permission is missing or wrong: the operator mends it."""
+
+    exit_code = ExitCode.USAGE
+
+
+class BrokerUnreachableError(SettingsError):
+    """The broker does not answer, or does not let us in."""
+
+    exit_code = ExitCode.BROKER_UNREACHABLE
+
+
+class WorkspaceError(RolecallError):
+    """Git, the sandbox or the disk of the machine that does the work refused."""
+
+
+class ModelError(RolecallError):
+    """A model provider failed; the same request may work later."""
