@@ -1,0 +1,1 @@
+"""The message bus: envelopes, topology, RabbitMQ and memory transports, and the runtime of a role process."""
