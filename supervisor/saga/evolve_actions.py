@@ -56,6 +56,7 @@ def _held(state: TaskState, event: ev.ActionHeld) -> TaskState:
         action,
         status=moved(ACTION_MOVES, action.status, ActionStatus.RUNNING),
         holders=action.holders | {(event.attempt, event.instance)},
+        known_holders=action.known_holders | {(event.attempt, event.instance)},
         due=event.due,
     )
     return replace(state, actions=state.actions.set(event.action_id, action))

@@ -98,7 +98,7 @@ def _set_aside_reason(turn: Turn, action: ActionState | None, message: HandOff) 
         return "the action is over or was never opened"
     if not attempts.knows(turn, action, handoff.attempt, handoff.nonce):
         return "the nonce is not this attempt's"
-    if (handoff.attempt, message.instance) not in action.holders:
+    if (handoff.attempt, message.instance) not in action.known_holders:
         return "it does not come from a recorded holder"
     return ""
 

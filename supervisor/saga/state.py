@@ -95,6 +95,7 @@ class ActionState:
     """A live action. `due` is when the present wait ends (dispatch or run limit), microseconds UTC.
 
     `holders` are (attempt, instance): the same attempt can reach two workers, and an old attempt may still run.
+    `known_holders` are all there ever were: a handoff of one that was given up still counts.
     `failures` are (code, message) of the attempts that ended badly.
     """
 
@@ -105,6 +106,7 @@ class ActionState:
     due: int = 0
     ready_at: int = 0
     holders: frozenset[tuple[int, str]] = frozenset()
+    known_holders: frozenset[tuple[int, str]] = frozenset()
     failures: tuple[tuple[str, str], ...] = ()
 
 
