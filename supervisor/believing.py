@@ -5,9 +5,11 @@ Pure: the facts from the commits are gathered by `hub_work`, the judgement is he
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from schemas.handoff import Finding, Handoff
 from schemas.plan import Plan
+from schemas.scope import Shard
 from schemas.words import Outcome, Severity, Verdict
 from supervisor.saga.state import ActionKind, ActionSpec, TaskState
 
@@ -61,10 +63,9 @@ def plan_faults(state: TaskState, plan: Plan, revision: int) -> tuple[str, ...]:
     return ()
 
 
-def _covers(shards: Sequence[object]) -> bool:
-    ends = [(getattr(one, "start", None), getattr(one, "stop", None)) for one in shards]
-    joined = all(stop == start for (_, stop), (start, _) in zip(ends, ends[1:], strict=False))
-    return joined and ends[0][0] == "" and ends[-1][1] is None
+def _covers(shards: Sequence[Shard]) -> bool:
+    joined = all(one.stop == after.start for one, after in pairwise(shards))
+    return joined and shards[0].start == "" and shards[-1].stop is None
 
 
 def _change(handoff: Handoff, facts: CommitFacts) -> tuple[str, ...]:

@@ -61,6 +61,10 @@ class Group:
         ) and not any((self.workers, self.dead, self.sent))
 
 
+class JournalUnavailableError(SettingsError):
+    """The journal cannot be written now (locked, read-only, disk full); nothing of the group is in it."""
+
+
 class Journal:
     """The supervisor's record in one SQLite file."""
 
@@ -98,9 +102,17 @@ class Journal:
         return epoch
 
     def write(self, group: Group) -> None:
-        """Write a group in one transaction; on return it is on disk."""
+        """Write a group in one transaction; on return it is on disk. Raises JournalUnavailableError."""
         if group.is_empty:
             return
+        try:
+            self._write(group)
+        except OperationalError as error:
+            raise JournalUnavailableError(
+                f"The journal cannot be written: {error.orig}.", suggestion="Check the disk and its permissions."
+            ) from error
+
+    def _write(self, group: Group) -> None:
         with self._engine.begin() as connection:
             _insert(connection, t.inbox, group.inbox, ignore_known=True)
             _insert(connection, t.events, group.events)

@@ -1,0 +1,118 @@
+"""What the supervisor does with the hub: check results, compose candidates, move heads, read large bodies.
+
+Blocking git work runs in threads of its own with a hub handle each, never in the event loop. Every effect may be
+carried out twice: composing gives the same commit, and a head that stands where it should has been moved.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from schemas.errors import RolecallError
+from schemas.handoff import Finding, Handoff
+from schemas.scope import Reach
+from supervisor.believing import CommitFacts
+from workspace.commit_check import check_result
+from workspace.hub import Composed, Hub
+from workspace.spill import unspill
+
+T = TypeVar("T")
+# Checking a result waits for git more than it computes; two at a time keep both cores busy.
+THREADS = 2
+
+
+class HubWork:
+    """Git work for the supervisor, awaited."""
+
+    def __init__(self, hub: Path) -> None:
+        self._path = hub
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="hub")
+        self._local = threading.local()
+        self._opened: list[Hub] = []
+
+    async def close(self) -> None:
+        """Wait for what runs, end the helpers of the hub."""
+        await asyncio.to_thread(self._threads.shutdown)
+        for hub in self._opened:
+            hub.close()
+
+    async def check(self, base: str, result: str, reach: Reach, allow: Sequence[str]) -> CommitFacts:
+        """What the commits say about a result."""
+        return await self._run(lambda hub: _check(hub, base, result, reach, allow))
+
+    async def compose(
+        self, base: str, results: Sequence[tuple[str, str]], message: str
+    ) -> Composed | tuple[str, ...]:
+        """The candidate, or the paths in conflict."""
+        return await self._run(lambda hub: _compose(hub, base, results, message))
+
+    async def move_head(self, task: str, old: str, new: str) -> bool:
+        """Move `refs/rolecall/<task>/head`; True if it stands at `new` now."""
+        return await self._run(lambda hub: _move(hub, f"refs/rolecall/{task}/head", old, new))
+
+    async def read(self, oid: str) -> bytes:
+        """A blob's bytes."""
+        return await self._run(lambda hub: _read(hub, oid))
+
+    async def complete(self, handoff: Handoff) -> Handoff:
+        """The handoff with its spilled fields read back."""
+        return await self._run(lambda hub: unspill(handoff, hub))
+
+    async def has(self, commit: str) -> bool:
+        """True if the commit is in the hub."""
+        return await self._run(lambda hub: _has(hub, commit))
+
+    async def _run(self, work: Callable[[Hub], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(self._hub()))
+
+    def _hub(self) -> Hub:
+        hub: Hub | None = getattr(self._local, "hub", None)
+        if hub is None:
+            hub = self._local.hub = Hub.open(self._path)
+            self._opened.append(hub)
+        return hub
+
+
+def _check(hub: Hub, base: str, result: str, reach: Reach, allow: Sequence[str]) -> CommitFacts:
+    try:
+        hub.ensure(result)
+        findings = check_result(hub, base, result, reach, tuple(allow))
+        changes = hub.changes(base, result)
+    except RolecallError as error:
+        return CommitFacts(findings=(Finding(gate="commit", text=str(error)),))
+    return CommitFacts(
+        findings=tuple(findings),
+        paths=tuple(change.path for change in changes),
+        added=sum(change.added for change in changes),
+        removed=sum(change.removed for change in changes),
+    )
+
+
+def _compose(
+    hub: Hub, base: str, results: Sequence[tuple[str, str]], message: str
+) -> Composed | tuple[str, ...]:
+    made = hub.compose(base, results, message=message)
+    return made if isinstance(made, Composed) else made.paths
+
+
+def _move(hub: Hub, ref: str, old: str, new: str) -> bool:
+    found = hub.refs(ref).get(ref)
+    if found == new:
+        return True
+    return hub.set_ref(ref, new, found if found == old else None)
+
+
+def _read(hub: Hub, oid: str) -> bytes:
+    hub.ensure(oid)
+    return hub.read(oid)
+
+
+def _has(hub: Hub, commit: str) -> bool:
+    try:
+        hub.ensure(commit)
+    except RolecallError:
+        return False
+    return True
