@@ -7,8 +7,6 @@ genuine, but must not or cannot run here, so its attempt ends with a handoff and
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from bus.api import Delivery
 from bus.grants import GrantExpiredError, open_granted
 from schemas.action import Action
@@ -19,8 +17,6 @@ from schemas.handoff import Failure
 from schemas.messages import ActionRequested
 from schemas.validation import checker, explain
 from schemas.words import Outcome
-
-WORK_KIND = "action.requested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +61,14 @@ def admit(
     envelope = delivery.envelope
     if delivery.fault is not None or envelope is None:
         return Park(delivery.fault or "It carries no envelope.")
-    if envelope.kind != WORK_KIND:
-        return Park(f"{envelope.kind!r} is no work; only {WORK_KIND!r} belongs into a pool's queue.")
+    if not isinstance(delivery.body, ActionRequested):
+        return Park(f"{envelope.kind!r} is no work; only action.requested belongs into a pool's queue.")
     try:
-        requested = ActionRequested.model_validate(envelope.body)
-        action = open_granted(requested, public_key, environment=environment, pool=pool, now_us=now_us)
+        action = open_granted(delivery.body, public_key, environment=environment, pool=pool, now_us=now_us)
     except GrantExpiredError as error:
         return _told_alike(envelope, error.action) or _expired(envelope, error.action, error.message)
     except ContractError as error:
         return Park(str(error))
-    except ValidationError as error:
-        return Park(f"Its body is not that of {WORK_KIND}: {error.errors(include_url=False)[0]['msg']}.")
     if (foreign := _told_alike(envelope, action)) is not None:
         return foreign
     if envelope.is_expired(now_us):

@@ -6,10 +6,12 @@ libraries log through `logging` takes the same way.
 """
 
 import logging
+import os
 import sys
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, TextIO
@@ -90,10 +92,9 @@ def _open_place(folder: Path, process: str) -> Path:
 def _file_handlers(path: Path | None, process: str) -> list[logging.Handler]:
     if path is None:
         return []
-    handler = RotatingFileHandler(
+    handler = _OwnFileHandler(
         path, maxBytes=MAX_FILE_BYTES, backupCount=OLD_FILES, encoding="utf-8", errors="backslashreplace"
     )
-    path.chmod(0o600)
     handler.setFormatter(
         _formatter(structlog.processors.JSONRenderer(default=str, ensure_ascii=False), process)
     )
@@ -108,10 +109,21 @@ def _terminal_handlers(terminal: TextIO | None, process: str) -> list[logging.Ha
     return [handler]
 
 
+class _OwnFileHandler(RotatingFileHandler):
+    """Every file it opens is its owner's alone from the first byte on."""
+
+    def _open(self) -> TextIOWrapper:
+        def opener(path: str, flags: int) -> int:
+            return os.open(path, flags, 0o600)
+
+        # The mode is RotatingFileHandler's own, always "a".
+        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=opener)
+
+
 def _formatter(render: structlog.typing.Processor, process: str) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
-        foreign_pre_chain=[*_shared(process)],
+        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *_shared(process)],
     )
 
 

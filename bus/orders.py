@@ -5,16 +5,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from bus.answers import ids_of
 from bus.api import Bus, Delivery, Settlement
 from bus.attempts import AttemptTable, Stop
 from bus.door import Door, Spawn
 from bus.stopping import StopSignal
+from schemas.envelope import Envelope
 from schemas.errors import RolecallError
 from schemas.handoff import Failure
-from schemas.messages import BODIES, ActionStopped, AnnouncementWanted, LeaseGranted, RoleDrained, RoleRested
+from schemas.messages import ActionStopped, AnnouncementWanted, LeaseGranted, RoleDrained, RoleRested
 from schemas.words import Outcome
 
 log = structlog.get_logger()
@@ -43,9 +44,10 @@ class Orders:
 
     async def take(self, delivery: Delivery) -> None:
         """Carry out one order and settle it; what is no order of the supervisor is parked."""
-        fault = self._fault(delivery)
-        if fault is None:
-            fault = await self._obey(delivery)
+        envelope = delivery.envelope
+        fault = delivery.fault
+        if fault is None and envelope is not None:
+            fault = _not_from_the_supervisor(envelope) or await self._obey(envelope, delivery.body)
         if fault is not None:
             log.warning("A message in the control queue is parked: %s", fault, action="order_parked")
         try:
@@ -53,22 +55,8 @@ class Orders:
         except RolecallError as error:
             log.warning("An order could not be settled.", action="settle_failed", error=str(error))
 
-    def _fault(self, delivery: Delivery) -> str | None:
-        if delivery.fault is not None or delivery.envelope is None:
-            return delivery.fault or "It carries no envelope."
-        if delivery.envelope.sender.role != "supervisor":
-            return f"Orders come from the supervisor, not from {delivery.envelope.sender.role!r}."
-        return None
-
-    async def _obey(self, delivery: Delivery) -> str | None:
+    async def _obey(self, envelope: Envelope, order: BaseModel | None) -> str | None:
         """Do what is said; returns what is wrong with it, if anything."""
-        envelope = delivery.envelope
-        assert envelope is not None  # _fault has seen to it
-        model = BODIES.get(envelope.kind)
-        try:
-            order = model.model_validate(envelope.body) if model is not None else None
-        except ValidationError as error:
-            return f"Its body is not that of {envelope.kind}: {error.errors(include_url=False)[0]['msg']}."
         match order:
             case LeaseGranted():
                 self._grant(order)
@@ -102,3 +90,9 @@ class Orders:
         if number == self._rest:
             self._resting = False
             self.door.open("resting")
+
+
+def _not_from_the_supervisor(envelope: Envelope) -> str | None:
+    if envelope.sender.role == "supervisor":
+        return None
+    return f"Orders come from the supervisor, not from {envelope.sender.role!r}."

@@ -40,7 +40,8 @@ def write_owner_only(path: Path, data: bytes) -> None:
 def read_owner_only(path: Path) -> bytes:
     """The file's bytes. Raises FileNotFoundError, or SettingsError if someone else could have a hand in it."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # Nothing else in its place may be followed or waited for (a link, a pipe).
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -48,10 +49,13 @@ def read_owner_only(path: Path) -> bytes:
             f"{path} cannot be opened: {error.strerror}.",
             suggestion="It must be a plain file of your own; remove it and start again.",
         ) from error
-    with os.fdopen(handle, "rb") as file:
-        _check_file(path, os.fstat(file.fileno()))
+    try:
+        _check_file(path, os.fstat(handle))
         _check_folder(path.parent)
-        return file.read()
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
 
 
 def _check_file(path: Path, found: os.stat_result) -> None:

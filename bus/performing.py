@@ -139,9 +139,12 @@ def _stop_for(error: BaseException) -> Stop:
             )
 
 
-def _checked(attempt: Attempt, handoff: Handoff) -> Handoff:
+def _checked(attempt: Attempt, handoff: object) -> Handoff:
     """The worker's handoff, or one that says in which way it breaks the contract."""
     output = attempt.contract.output
+    if not isinstance(handoff, Handoff):
+        message = f"The worker returned {type(handoff).__name__} where a Handoff belongs."
+        return ended(attempt.action, Stop(Outcome.FAILED, Failure(code="worker_failed", message=message)))
     if handoff.outcome not in (Outcome.DONE, Outcome.NO_CHANGE) or "output" in handoff.spilled:
         return handoff
     if checker(output).accepts(handoff.output):

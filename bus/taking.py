@@ -21,6 +21,7 @@ from bus.door import Door, Spawn, Ticket
 from bus.metrics import Metrics
 from bus.performing import Performance, ended, perform
 from bus.rollcall import RoleSpec
+from bus.topology import Topology
 from bus.workers import Workers
 from schemas.action import Action
 from schemas.envelope import Envelope
@@ -79,7 +80,7 @@ class Taking:
         self._connection = 0
         self.door = Door(
             answers.bus,
-            work_queue(answers.bus.environment, spec.pool),
+            Topology(answers.bus.environment).work(spec.pool),
             spec.slots,
             on_ticket=self.take,
             spawn=spawn,
