@@ -109,7 +109,8 @@ class ContractRegistry:
             )
         if document.name in self._builtin:
             raise ContractError(
-                f"{document.name} is a built-in name.", suggestion="Choose a name of your own, for instance with your team's prefix."
+                f"{document.name} is a built-in name.",
+                suggestion="Choose a name of your own, for instance with your team's prefix.",
             )
         self._by_ref[document.ref] = document
 
