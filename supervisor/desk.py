@@ -15,6 +15,7 @@ from supervisor.dispatching import offers
 from supervisor.fleet import Fleet
 from supervisor.intake import Fact
 from supervisor.journal.journal import Group
+from supervisor.leases import Lease
 from supervisor.minting import Effect, Mint, Posting
 from supervisor.projecting import record, task_row
 from supervisor.saga.decide import decide, pools_with_work
@@ -41,13 +42,22 @@ class Work:
 class Desk:
     """Decides about tasks."""
 
-    def __init__(self, mint: Mint, fleet: Fleet, states: Mapping[str, TaskState]) -> None:
+    def __init__(self, mint: Mint, fleet: Fleet) -> None:
         self._mint = mint
         self._fleet = fleet
-        self.states: dict[str, TaskState] = dict(states)
+        self.states: dict[str, TaskState] = {}
         self._traces: dict[str, str | None] = {}
         self._turn = 0
         self._log = structlog.get_logger("supervisor")
+
+    def resume(self, states: Mapping[str, TaskState]) -> None:
+        """Take up live tasks from the journal, with the leases that their actions had."""
+        self.states.update(states)
+        for state in states.values():
+            for action in state.actions.values():
+                for attempt, instance in action.holders:
+                    held = Lease(state.task, action.spec.action_id, attempt, instance, accepted_at=0)
+                    self._fleet.leases.add(held)
 
     def state_of(self, task: str) -> TaskState | None:
         """The task's state, if it is live here (or ended a short while ago)."""

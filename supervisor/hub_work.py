@@ -1,14 +1,12 @@
 """What the supervisor does with the hub: check results, compose candidates, move heads, read large bodies.
 
-Blocking git work runs in threads of its own with a hub handle each, never in the event loop. Every effect may be
+Blocking git work runs in threads of its own, never in the event loop. Every effect may be
 carried out twice: composing gives the same commit, and a head that stands where it should has been moved.
 """
 
 import asyncio
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TypeVar
 
 from schemas.errors import RolecallError
@@ -27,17 +25,13 @@ THREADS = 2
 class HubWork:
     """Git work for the supervisor, awaited."""
 
-    def __init__(self, hub: Path) -> None:
-        self._path = hub
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="hub")
-        self._local = threading.local()
-        self._opened: list[Hub] = []
 
     async def close(self) -> None:
-        """Wait for what runs, end the helpers of the hub."""
+        """Wait for what runs."""
         await asyncio.to_thread(self._threads.shutdown)
-        for hub in self._opened:
-            hub.close()
 
     async def check(self, base: str, result: str, reach: Reach, allow: Sequence[str]) -> CommitFacts:
         """What the commits say about a result."""
@@ -66,14 +60,7 @@ class HubWork:
         return await self._run(lambda hub: _has(hub, commit))
 
     async def _run(self, work: Callable[[Hub], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(self._hub()))
-
-    def _hub(self) -> Hub:
-        hub: Hub | None = getattr(self._local, "hub", None)
-        if hub is None:
-            hub = self._local.hub = Hub.open(self._path)
-            self._opened.append(hub)
-        return hub
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, self._hub)
 
 
 def _check(hub: Hub, base: str, result: str, reach: Reach, allow: Sequence[str]) -> CommitFacts:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ValidationError
 
 from bus.api import Delivery
-from bus.codec import body_of
 from schemas.contracts import ContractRegistry
 from schemas.envelope import Envelope
 from schemas.errors import RolecallError
@@ -116,7 +115,8 @@ class Intake:
         instance, message_id = envelope.sender.instance, envelope.message_id
         if spec is None:
             return HandOff(at, handoff, instance, message_id)
-        facts, plan, faults = CommitFacts(), None, ()
+        facts, plan = CommitFacts(), None
+        faults: tuple[str, ...] = ()
         try:
             if "output" in handoff.spilled:
                 handoff = await self._hub.complete(handoff)
@@ -155,16 +155,6 @@ class Intake:
     def _allow(self, task: str) -> tuple[str, ...]:
         state = self._state_of(task)
         return state.asked.allow if state else ()
-
-
-def body_or_fault(delivery: Delivery) -> tuple[BaseModel | None, str]:
-    """The checked body of a delivery, or why there is none."""
-    if delivery.fault or delivery.envelope is None:
-        return None, delivery.fault or "it does not decode"
-    try:
-        return body_of(delivery.envelope), ""
-    except RolecallError as error:
-        return None, str(error)
 
 
 def unreadable_handoff(delivery: Delivery, at: int, fault: str) -> Fact | None:

@@ -13,26 +13,25 @@ from typing import TypeVar
 import structlog
 from pydantic import BaseModel
 
-from bus.api import Bus, Delivery, Settlement
+from bus.api import Bus, Consumer, Delivery, Settlement
 from bus.metrics import Metrics
 from bus.topology import Topology
 from schemas.clock import now_us
 from schemas.contracts import ContractRegistry
 from schemas.envelope import Envelope
 from schemas.errors import RolecallError
-from schemas.messages import ProbeSent, RoleAnnounced, RoleGoodbye, RoleHeartbeat
 from supervisor.desk import Desk, Work
 from supervisor.effects import Effects
-from supervisor.fleet import Fleet, Lost
+from supervisor.fleet import Fleet
 from supervisor.hub_work import HubWork
-from supervisor.intake import Fact, Intake, body_or_fault, unreadable_handoff
+from supervisor.intake import Fact, Intake, unreadable_handoff
 from supervisor.journal.journal import Journal, JournalUnavailableError
 from supervisor.minting import Effect, Mint, Posting, reread
 from supervisor.parked import dead_row
 from supervisor.relay import Batch, Relay
-from supervisor.saga.messages import LoseHolder, Tick
+from supervisor.roll_call import RollCall
+from supervisor.saga.messages import Tick
 from supervisor.speaking import Voice
-from supervisor.standing import worker_row
 
 # Messages in one transaction at most, and unsettled at once: enough to fill the disk's write, few enough to stay quick.
 GROUP_AT_MOST = 256
@@ -42,8 +41,6 @@ FEED_S = 0.2
 WRITE_RETRY_S = 2.0
 # How long the last messages of a supervisor that stops may take.
 DRAIN_S = 10.0
-# Processes that are gone are listed for this long.
-GONE_LISTED_US = 10 * 60 * 1_000_000
 
 T = TypeVar("T")
 
@@ -63,20 +60,27 @@ class Supervisor:
     ) -> None:
         self._bus = bus
         self._journal = journal
+        self._hub = hub
         self._mint = mint
-        self._epoch = epoch
         self._metrics = metrics or Metrics()
         self._topology = Topology(bus.environment)
         self.registry = ContractRegistry.builtin()
         self.fleet = Fleet(self.registry)
-        self._desk = Desk(mint, self.fleet, {})
+        self._desk = Desk(mint, self.fleet)
         self._intake = Intake(hub, self.registry, self.fleet, self._desk.state_of)
-        self._incoming: asyncio.Queue[Delivery | Fact] = asyncio.Queue()
+        self._incoming: asyncio.Queue[Delivery | Fact | None] = asyncio.Queue()
         self._relay = Relay(bus, self._sent)
         self._effects = Effects(hub, self._incoming.put_nowait)
         self._voice = Voice(bus, mint)
+        self._roll_call = RollCall(
+            bus=bus,
+            fleet=self.fleet,
+            voice=self._voice,
+            metrics=self._metrics,
+            epoch=epoch,
+            report=self._incoming.put_nowait,
+        )
         self._confirmed: list[dict[str, object]] = []
-        self._dirty_workers: set[str] = set()
         self._dirty_tasks: set[str] = set()
         self._database = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._lookups: set[asyncio.Task[None]] = set()
@@ -85,7 +89,7 @@ class Supervisor:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set; then finish the group at hand, send what was decided, and leave."""
         await self._resume()
-        self._bus.add_reconnect_listener(self._reconnected)
+        self._bus.add_reconnect_listener(self._roll_call.reconnected)
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(self._relay.run()), tasks.create_task(self._groups())]
             consumers = await self._subscribe()
@@ -100,7 +104,9 @@ class Supervisor:
             for task in (*background, *self._lookups):
                 task.cancel()
         await self._effects.close()
-        await self._in_database(lambda: self._write_sent())
+        await self._hub.close()
+        await self._voice.close()
+        await self._in_database(self._write_sent)
         self._database.shutdown()
 
     # ---- start ---------------------------------------------------------------------------------------------------
@@ -120,20 +126,17 @@ class Supervisor:
                 self._effects.start(one)
         self._relay.hand_over(Batch([one for one in minted if isinstance(one, Posting)]))
 
-    async def _subscribe(self) -> list[object]:
+    async def _subscribe(self) -> list[Consumer]:
         async def read(delivery: Delivery) -> None:
             self._incoming.put_nowait(delivery)
 
         consume = self._bus.consume
         return [
             await consume(self._topology.supervisor, read, prefetch=PREFETCH),
-            await consume(self._topology.heartbeat, self._heartbeat, prefetch=PREFETCH),
+            await consume(self._topology.heartbeat, self._roll_call.heartbeat, prefetch=PREFETCH),
             await consume(self._topology.dead, read, prefetch=PREFETCH),
             await consume(self._topology.unroutable, read, prefetch=PREFETCH),
         ]
-
-    async def _reconnected(self) -> None:
-        self.fleet.connection_lost()
 
     # ---- groups --------------------------------------------------------------------------------------------------
 
@@ -148,19 +151,21 @@ class Supervisor:
                 for _ in items:
                     self._incoming.task_done()
 
-    async def _group(self, items: list[Delivery | Fact]) -> None:
+    async def _group(self, items: list[Delivery | Fact | None]) -> None:
         at = now_us()
         known = await self._known(items)
         work = Work()
         for item in items:
             try:
                 self._one(work, item, known, at)
-            except Exception as error:  # the one place where deliveries are settled: nothing may stop the consumer
+            except (
+                Exception
+            ) as error:  # the one place where deliveries are settled: nothing may stop the consumer
                 self._log.exception("A message could not be worked on.", action="message_failed")
                 if isinstance(item, Delivery):
                     await self._bus.settle(item, Settlement.PARK, f"the supervisor failed on it: {error!r}")
         self._desk.dispatch(work, at)
-        self._add_workers(work)
+        work.group.workers |= self._roll_call.rows()
         work.group.sent += self._take_confirmed()
         await self._write(work)
         self._relay.hand_over(Batch(work.postings, work.deliveries))
@@ -168,7 +173,7 @@ class Supervisor:
             self._effects.start(effect)
         self._dirty_tasks |= work.changed
 
-    async def _known(self, items: list[Delivery | Fact]) -> frozenset[str]:
+    async def _known(self, items: list[Delivery | Fact | None]) -> frozenset[str]:
         ids = [
             item.envelope.message_id
             for item in items
@@ -176,7 +181,9 @@ class Supervisor:
         ]
         return await self._in_database(lambda: self._journal.known(ids)) if ids else frozenset()
 
-    def _one(self, work: Work, item: Delivery | Fact, known: frozenset[str], at: int) -> None:
+    def _one(self, work: Work, item: Delivery | Fact | None, known: frozenset[str], at: int) -> None:
+        if item is None:  # nothing came; there is only something to write
+            return
         if isinstance(item, Fact):
             self._desk.take(work, item, at)
             return
@@ -185,22 +192,31 @@ class Supervisor:
             self._metrics.dead_letters.labels(reason="parked").inc()
             work.deliveries.append(item)
             return
-        body, fault = body_or_fault(item)
-        if body is None:
-            self._park(work, item, fault, at)
+        body, envelope = item.body, item.envelope
+        if item.fault or body is None or envelope is None:
+            self._park(work, item, item.fault or "it does not decode", at)
             return
-        envelope = item.envelope
-        assert envelope is not None  # noqa: S101 - a body was read from it
-        if envelope.message_id in known:
+        if envelope.message_id in known or self._roll_call.takes(envelope, body, at):
             work.deliveries.append(item)
-        elif not self._roll_call(work, item, envelope, body, at):
-            fact = self._intake.at_once(item, envelope, body, at)
-            if fact is not None:
-                self._desk.take(work, fact, at)
-            elif envelope.kind in _RECORDED:
-                self._look_up(item, envelope, body, at)
-            else:
-                self._park(work, item, f"{envelope.kind} is not for the supervisor", at)
+        else:
+            self._for_a_task(work, item, envelope, body, at)
+
+    def _for_a_task(
+        self, work: Work, delivery: Delivery, envelope: Envelope, body: BaseModel, at: int
+    ) -> None:
+        fact = self._intake.at_once(delivery, envelope, body, at)
+        if fact is not None:
+            self._desk.take(work, fact, at)
+        elif envelope.kind in _RECORDED:
+            self._look_up(delivery, envelope, body, at)
+        else:
+            lost = delivery.queue == self._topology.unroutable
+            self._park(
+                work,
+                delivery,
+                "no queue takes it" if lost else f"{envelope.kind} is not for the supervisor",
+                at,
+            )
 
     def _look_up(self, delivery: Delivery, envelope: Envelope, body: BaseModel, at: int) -> None:
         async def look() -> None:
@@ -225,70 +241,17 @@ class Supervisor:
             self._desk.take(work, fact, at)
         work.deliveries.append(delivery)
 
-    # ---- roll call -----------------------------------------------------------------------------------------------
-
-    def _roll_call(self, work: Work, delivery: Delivery, envelope: Envelope, body: BaseModel, at: int) -> bool:
-        """Take in what concerns the fleet; True if the message was of that kind."""
-        instance = envelope.sender.instance
-        match body:
-            case RoleAnnounced():
-                refused = self.fleet.announced(instance, body, at)
-                if refused:
-                    self._log.warning(
-                        "A contract was refused.", action="contract_refused", instance=instance, reason=refused
-                    )
-                else:
-                    self._log.info(f"{body.role} is here.", action="role_announced", instance=instance)
-            case RoleGoodbye():
-                self._lose(self.fleet.goodbye(instance, body.reason), at)
-                self._log.info(f"{envelope.sender.role} left.", action="role_left", instance=instance)
-            case RoleHeartbeat():
-                pass
-            case ProbeSent():
-                if body.token.startswith(f"{self._epoch}:"):
-                    self.fleet.probe_returned(at)
-                work.deliveries.append(delivery)
-                return True
-            case _:
-                return False
-        self._dirty_workers.add(instance)
-        work.deliveries.append(delivery)
-        return True
-
-    async def _heartbeat(self, delivery: Delivery) -> None:
-        body, _ = body_or_fault(delivery)
-        envelope, at = delivery.envelope, now_us()
-        if isinstance(body, RoleHeartbeat) and envelope is not None:
-            instance = envelope.sender.instance
-            lost, orders = self.fleet.heartbeat(instance, body, sent_at=envelope.created_at, now=at)
-            if self.fleet.clock_runs(at):
-                self._lose(lost, at)
-            self._voice.order(orders, at)
-            self._dirty_workers.add(instance)
-        await self._bus.settle(delivery, Settlement.ACK)
-
-    def _lose(self, lost: list[Lost], at: int) -> None:
-        for one in lost:
-            lease = one.lease
-            self._metrics.leases_lost.labels(pool="all").inc()
-            message = LoseHolder(at, lease.action_id, lease.attempt, lease.instance, one.reason)
-            self._incoming.put_nowait(Fact(lease.task, message))
+    # ---- time ----------------------------------------------------------------------------------------------------
 
     async def _ticks(self) -> None:
-        count = 0
         while True:
             at = now_us()
-            count += 1
-            self._voice.probe(f"{self._epoch}:{count}", at)
-            runs = self.fleet.clock_runs(at)
-            if runs:
-                self._lose(self.fleet.silent(), at)
-            self._dirty_workers |= set(self.fleet.forget_gone(at - GONE_LISTED_US))
+            runs = self._roll_call.tick(at)
             live = self.fleet.live_pools()
             for state in self._desk.live():
                 self._incoming.put_nowait(Fact(state.task, Tick(at, live, clock_runs=runs)))
-            if self._confirmed or self._dirty_workers:
-                await self._group([])
+            if self._incoming.empty() and (self._confirmed or self._roll_call.has_rows):
+                self._incoming.put_nowait(None)
             await asyncio.sleep(TICK_S)
 
     async def _feed(self) -> None:
@@ -309,18 +272,13 @@ class Supervisor:
         confirmed, self._confirmed = self._confirmed, []
         return confirmed
 
-    def _add_workers(self, work: Work) -> None:
-        dirty, self._dirty_workers = self._dirty_workers, set()
-        for instance in dirty:
-            work.group.workers[instance] = worker_row(self.fleet.workers.get(instance), instance)
-
     async def _write(self, work: Work) -> None:
         """Write the group; while the journal cannot be written no further message is taken, and nothing is lost."""
         while True:
             try:
                 await self._in_database(lambda: self._journal.write(work.group))
             except JournalUnavailableError as error:
-                self._log.error(str(error), action="journal_unavailable")  # noqa: TRY400 - the text says it all
+                self._log.error(str(error), action="journal_unavailable")
                 await asyncio.sleep(WRITE_RETRY_S)
             else:
                 return

@@ -43,7 +43,9 @@ def tell(state: TaskState, event: ev.Event) -> Told | None:
             return _baseline(event)
         case ev.CanaryTested():
             verdict = event.verdict or event.reason or "not tested"
-            return Told("canary_tested", f"The canary's tests: {verdict}.", warns=event.verdict is Verdict.FAIL)
+            return Told(
+                "canary_tested", f"The canary's tests: {verdict}.", warns=event.verdict is Verdict.FAIL
+            )
         case _:
             return _about_rules(state, event) or _about_actions(event)
 
@@ -52,17 +54,24 @@ def _baseline(event: ev.BaselineKnown) -> Told:
     if event.verdict is not Verdict.PASS:
         return Told("baseline_known", f"Baseline {event.verdict}: {event.reason}.", warns=True)
     red = f", {event.failed} failed before any change" if event.failed else ""
-    return Told("baseline_known", f"Baseline: {event.passed} tests pass{red} ({event.duration_ms / 1000:.1f} s).")
+    return Told(
+        "baseline_known", f"Baseline: {event.passed} tests pass{red} ({event.duration_ms / 1000:.1f} s)."
+    )
 
 
 def _about_rules(state: TaskState, event: ev.Event) -> Told | None:
     match event:
         case ev.RuleStarted():
             rule = state.rules[event.rule]
-            return Told("rule_started", f"{rule.request.rule} starts on {event.base[:12]}, {rule.shards} steps.")
+            return Told(
+                "rule_started", f"{rule.request.rule} starts on {event.base[:12]}, {rule.shards} steps."
+            )
         case ev.RuleComposed():
             rule = state.rules[event.rule]
-            return Told("rule_composed", f"{rule.request.rule} is one commit now, {rule.files} files: {event.commit[:12]}.")
+            return Told(
+                "rule_composed",
+                f"{rule.request.rule} is one commit now, {rule.files} files: {event.commit[:12]}.",
+            )
         case ev.RuleUnchanged():
             return Told("rule_unchanged", f"{state.rules[event.rule].request.rule}: {event.reason}.")
         case ev.RuleUnlanded():
@@ -83,7 +92,9 @@ def _about_rules(state: TaskState, event: ev.Event) -> Told | None:
         case ev.CandidateTested():
             counts = f"{event.passed} passed, {event.failed} failed"
             bad = event.verdict is not Verdict.PASS
-            return Told("candidate_tested", f"Tests of {event.commit[:12]}: {event.verdict} ({counts}).", warns=bad)
+            return Told(
+                "candidate_tested", f"Tests of {event.commit[:12]}: {event.verdict} ({counts}).", warns=bad
+            )
         case _:
             return None
 
@@ -92,7 +103,9 @@ def _about_actions(event: ev.Event) -> Told | None:
     match event:
         case ev.AttemptFailed():
             where = f" on {event.instance}" if event.instance else ""
-            text = f"Attempt {event.attempt} of {event.action_id} failed{where}: {event.code}: {event.message}."
+            text = (
+                f"Attempt {event.attempt} of {event.action_id} failed{where}: {event.code}: {event.message}."
+            )
             return Told("attempt_failed", text, warns=True)
         case ev.HandoffSetAside():
             text = f"A handoff of {event.action_id} was set aside: {event.reason}."

@@ -40,7 +40,8 @@ _IDS_A_QUERY = 500
 class Group:
     """The rows of one transaction.
 
-    `sent` are outbox messages whose publish was confirmed; a lease of None has ended.
+    `sent` are outbox messages whose publish was confirmed; a lease of None has
+    ended, a worker of None is gone from the list.
     """
 
     inbox: list[Row] = field(default_factory=list)
@@ -49,7 +50,7 @@ class Group:
     tasks: dict[str, Row] = field(default_factory=dict)
     steps: list[Row] = field(default_factory=list)
     leases: dict[LeaseKey, Row | None] = field(default_factory=dict)
-    workers: dict[str, Row] = field(default_factory=dict)
+    workers: dict[str, Row | None] = field(default_factory=dict)
     dead: list[Row] = field(default_factory=list)
     sent: list[Row] = field(default_factory=list)
 
@@ -109,7 +110,8 @@ class Journal:
             self._write(group)
         except OperationalError as error:
             raise JournalUnavailableError(
-                f"The journal cannot be written: {error.orig}.", suggestion="Check the disk and its permissions."
+                f"The journal cannot be written: {error.orig}.",
+                suggestion="Check the disk and its permissions.",
             ) from error
 
     def _write(self, group: Group) -> None:
@@ -120,7 +122,7 @@ class Journal:
             _upsert(connection, t.tasks, group.tasks.values())
             _upsert(connection, t.steps, group.steps)
             _change_leases(connection, group.leases)
-            _upsert(connection, t.workers, group.workers.values())
+            _change_workers(connection, group.workers)
             _insert(connection, t.dead, group.dead, ignore_known=True)
             _mark_sent(connection, group.sent)
 
@@ -216,6 +218,13 @@ def _change_leases(connection: Connection, leases: Mapping[LeaseKey, Row | None]
         connection.execute(
             statement, [{"b_action": one[0], "b_attempt": one[1], "b_instance": one[2]} for one in ended]
         )
+
+
+def _change_workers(connection: Connection, workers: Mapping[str, Row | None]) -> None:
+    _upsert(connection, t.workers, [row for row in workers.values() if row is not None])
+    gone = [instance for instance, row in workers.items() if row is None]
+    if gone:
+        connection.execute(delete(t.workers).where(t.workers.c.instance.in_(gone)))
 
 
 def _mark_sent(connection: Connection, rows: list[Row]) -> None:
