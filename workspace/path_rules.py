@@ -31,7 +31,7 @@ def danger(path: bytes) -> str | None:
         if len(name) > _LONGEST_NAME:
             return "has a part that is longer than file systems take"
     for name in re.split(rb"[/\\]", path):
-        if name in (b".", b"..") or _folded(name) in ("", ".", ".."):
+        if name in (b".", b"..") or _folded(name) in (".", ".."):
             return "leaves the tree"
         if _DOT_GIT.fullmatch(_folded(name)):
             return "is part of a .git folder (in some spelling)"
