@@ -62,4 +62,5 @@ def leaves_tree(path: bytes, target: bytes) -> bool:
 
 def _folded(name: bytes) -> str:
     text = _IGNORED.sub("", name.decode("utf-8", "replace")).casefold()
-    return text.split(":", 1)[0].rstrip(" .") or text.rstrip(" ")
+    stem = text.split(":", 1)[0].rstrip(" ")
+    return stem.rstrip(" .") or stem
