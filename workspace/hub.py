@@ -73,7 +73,7 @@ class Hub:
         self.repository = repository
         self.object_format = object_format
         self._remote = remote
-        self._objects = ObjectReader(repository)
+        self.objects = ObjectReader(repository)
         self._lists: dict[str, dict[str, Entry]] = {}
 
     @classmethod
@@ -109,13 +109,13 @@ class Hub:
 
     def close(self) -> None:
         """End the helper processes; a later use starts them again."""
-        self._objects.close()
+        self.objects.close()
 
     # ---- reading -------------------------------------------------------------------------------------------------
 
     def has(self, oid: str) -> bool:
         """True if the object is here (in a cache: already fetched)."""
-        return self._objects.kind(oid) is not None
+        return self.objects.kind(oid) is not None
 
     def ensure(self, commit: str) -> None:
         """Have the commit (or blob) here, fetching it if this is a cache. Raises WorkspaceError if it is nowhere."""
@@ -128,7 +128,7 @@ class Hub:
     def head_tree(self, commit: str) -> str:
         """The id of the commit's tree: two commits with one tree hold the same files."""
         self.ensure(commit)
-        return self._objects.commit(commit).tree
+        return self.objects.commit(commit).tree
 
     def list_tree(self, commit: str) -> dict[str, Entry]:
         """Every leaf of the commit's tree by path, in byte order."""
@@ -148,7 +148,7 @@ class Hub:
         wanted = list(oids)
         if self._remote is not None and len(wanted) == 1:
             self.ensure(wanted[0])
-        for oid, (kind, content) in zip(wanted, self._objects.read_many(wanted), strict=True):
+        for oid, (kind, content) in zip(wanted, self.objects.read_many(wanted), strict=True):
             if kind != "blob":
                 raise WorkspaceError(f"{oid} is a {kind}, not a file.")
             yield content
@@ -161,7 +161,7 @@ class Hub:
         old_tree, new_tree = self.head_tree(base), self.head_tree(result)
         differing = {
             path: (old, new)
-            for path, (old, new) in differences(self._objects, old_tree, new_tree).items()
+            for path, (old, new) in differences(self.objects, old_tree, new_tree).items()
             if _canonical(old) != _canonical(new)
         }
         counts = line_counts(self.repository, old_tree, new_tree) if count_lines and differing else {}
@@ -187,7 +187,7 @@ class Hub:
         Raises ContractError for a path that no commit may hold, or that cannot stand beside the others.
         """
         self.ensure(base)
-        parent = self._objects.commit(base)
+        parent = self.objects.commit(base)
         wanted = {path.encode("utf-8", "surrogateescape"): new for path, new in changes.items()}
         for path, new in wanted.items():
             reason = danger(path) if new is not None else None
@@ -198,7 +198,7 @@ class Hub:
         effective = {path: new for path, new in wanted.items() if self._differs(parent.tree, path, new)}
         if not effective:
             return base
-        bad = clashes(self._objects, parent.tree, effective)
+        bad = clashes(self.objects, parent.tree, effective)
         if bad:
             raise ContractError(f"{_text(min(bad))!r} would be a file and a folder at once.")
         return write_commit(self.repository, base, parent, effective, message=message)
@@ -207,13 +207,13 @@ class Hub:
         """Splice (base, result) pairs onto the head by tree; never a textual merge; any order, one outcome."""
         for commit in {head, *(one for pair in results for one in pair)}:
             self.ensure(commit)
-        spliced = splice(self._objects, head, results)
+        spliced = splice(self.objects, head, results)
         if spliced.conflicts:
             fighters = {result for results_at in spliced.conflicts.values() for result in results_at}
             return Conflict(tuple(map(_text, spliced.conflicts)), tuple(sorted(fighters)))
         if not spliced.changes:
             return Composed(head, ())
-        parent = self._objects.commit(head)
+        parent = self.objects.commit(head)
         commit = write_commit(self.repository, head, parent, spliced.changes, message=message)
         return Composed(commit, tuple(map(_text, spliced.changes)))
 
@@ -259,12 +259,12 @@ class Hub:
     # ---- helpers -------------------------------------------------------------------------------------------------
 
     def _list(self, tree: str) -> dict[str, Entry]:
-        found = leaves(self._objects, tree)
-        sizes = self._objects.sizes(leaf.oid for leaf in found.values() if leaf.mode != SUBMODULE_MODE)
+        found = leaves(self.objects, tree)
+        sizes = self.objects.sizes(leaf.oid for leaf in found.values() if leaf.mode != SUBMODULE_MODE)
         return {_text(path): _entry(leaf, sizes) for path, leaf in found.items()}
 
     def _differs(self, tree: str, path: bytes, new: NewFile | None) -> bool:
-        stands = _canonical(leaf_at(self._objects, tree, path))
+        stands = _canonical(leaf_at(self.objects, tree, path))
         if new is None or stands is None:
             return (new is None) != (stands is None)
         return stands != Leaf(canonical_mode(new.mode), blob_id(new.data, self.object_format))

@@ -31,7 +31,7 @@ def danger(path: bytes) -> str | None:
         if len(name) > _LONGEST_NAME:
             return "has a part that is longer than file systems take"
     for name in re.split(rb"[/\\]", path):
-        if name in (b".", b"..") or _folded(name) in ("", ".", ".."):
+        if name in (b".", b"..") or _folded(name) in (".", ".."):
             return "leaves the tree"
         if _DOT_GIT.fullmatch(_folded(name)):
             return "is part of a .git folder (in some spelling)"
@@ -62,4 +62,5 @@ def leaves_tree(path: bytes, target: bytes) -> bool:
 
 def _folded(name: bytes) -> str:
     text = _IGNORED.sub("", name.decode("utf-8", "replace")).casefold()
-    return text.split(":", 1)[0].rstrip(" .") or text.rstrip(" ")
+    stem = text.split(":", 1)[0].rstrip(" ")
+    return stem.rstrip(" .") or stem

@@ -318,7 +318,7 @@ def test_a_helper_that_was_killed_is_started_again(hub: Hub) -> None:
     base = root_commit(hub, {"a.py": b"1"})
     hub.list_tree(base)
 
-    for batch in (hub._objects._contents, hub._objects._headers):
+    for batch in (hub.objects._contents, hub.objects._headers):
         assert batch._process is not None
         batch._process.kill()
         batch._process.wait()
