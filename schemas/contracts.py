@@ -109,7 +109,8 @@ class ContractRegistry:
             )
         if document.name in self._builtin:
             raise ContractError(
-                f"{document.name} is a built-in name.", suggestion="Choose a name of your own, for instance with your team's prefix."
+                f"{document.name} is a built-in name.",
+                suggestion="Choose a name of your own, for instance with your team's prefix.",
             )
         self._by_ref[document.ref] = document
 
@@ -123,6 +124,10 @@ class ContractRegistry:
                 suggestion=f"Did you mean {hint!r}?" if hint else "`rolecall contracts` shows them.",
             )
         return found
+
+    def is_builtin(self, name: str) -> bool:
+        """True if the name is one of ours, reserved here."""
+        return name in self._builtin
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted, each once."""

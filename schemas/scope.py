@@ -6,7 +6,8 @@ a trailing `/` means everything below. Paths are git's: `/`-separated, relative,
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from re import Pattern, compile as compile_re
+from re import Pattern
+from re import compile as compile_re
 
 from pydantic import Field
 from wcmatch import glob
@@ -76,4 +77,4 @@ def _expressions(one: str) -> list[str]:
     # "src/" and "src/**" mean the same to everyone who types them.
     pattern = one + "**" if one.endswith("/") else one
     wanted, _ = glob.translate(pattern.removeprefix("./"), flags=_FLAGS)
-    return [w if isinstance(w, str) else w.decode() for w in wanted]
+    return list(wanted)
