@@ -55,14 +55,26 @@ def handle(action: Action, context: WorkContext) -> Handoff:
 def describe(hub: Hub, changes: Sequence[PathChange], made: EngineResult) -> tuple[FileChange, ...]:
     """The changed files with line counts, and what changed in them in a few words."""
     looked_at = changes[:_FILES_WITH_KEY_CHANGES]
-    wanted = sorted({oid for one in looked_at for oid in (one.old_oid, one.new_oid) if oid and one.path.endswith((".py", ".pyi"))})
+    wanted = sorted(
+        {
+            oid
+            for one in looked_at
+            for oid in (one.old_oid, one.new_oid)
+            if oid and one.path.endswith((".py", ".pyi"))
+        }
+    )
     blobs = dict(zip(wanted, hub.read_many(wanted), strict=True))
-    names = {one.path: key_changes(one.path, blobs.get(one.old_oid or ""), blobs.get(one.new_oid or "")) for one in looked_at}
+    names = {
+        one.path: key_changes(one.path, blobs.get(one.old_oid or ""), blobs.get(one.new_oid or ""))
+        for one in looked_at
+    }
     sites = Counter({one.path: one.hunk for one in made.provenance})
     described = []
     for change in changes:
         count = (f"{sites[change.path]} sites",) if sites[change.path] else ()
-        described.append(change.as_file_change().model_copy(update={"key_changes": count + names.get(change.path, ())}))
+        described.append(
+            change.as_file_change().model_copy(update={"key_changes": count + names.get(change.path, ())})
+        )
     return tuple(described)
 
 

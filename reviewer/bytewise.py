@@ -32,7 +32,9 @@ def modes(case: Case) -> GateReport:
         if c.old_mode is not None and c.new_mode is not None and c.old_mode != c.new_mode
     ]
     found += [
-        finding("modes", f"A new file has the mode {c.new_mode}; only 100644 and 100755 are files.", path=c.path)
+        finding(
+            "modes", f"A new file has the mode {c.new_mode}; only 100644 and 100755 are files.", path=c.path
+        )
         for c in case.changes
         if c.old_mode is None and c.new_mode not in ("100644", "100755")
     ]
@@ -58,7 +60,9 @@ def encodings(case: Case) -> GateReport:
     found = [one for change in case.edits() for one in _encoding_of(change)]
     if "encodings" in case.allow:
         found = []
-    return judge("encodings", found, clean="every file keeps its encoding", counts={"files": len(case.edits())})
+    return judge(
+        "encodings", found, clean="every file keeps its encoding", counts={"files": len(case.edits())}
+    )
 
 
 def line_ends(case: Case) -> GateReport:
@@ -80,7 +84,11 @@ def conflict_markers(case: Case) -> GateReport:
         before, after = change.before or b"", change.after or b""
         if len(_MARKER.findall(after)) > len(_MARKER.findall(before)):
             line = after[: next(_MARKER.finditer(after)).start()].count(b"\n") + 1
-            found.append(finding("conflict_markers", "A conflict marker came in; resolve it.", path=change.path, line=line))
+            found.append(
+                finding(
+                    "conflict_markers", "A conflict marker came in; resolve it.", path=change.path, line=line
+                )
+            )
     return judge("conflict_markers", found, clean="no conflict marker came in", counts={"files": len(texts)})
 
 
@@ -91,15 +99,27 @@ def _encoding_of(change: Change) -> list[Finding]:
     before, after = change.before or b"", change.after or b""
     if bom_of(before) != bom_of(after):
         had, has = (BOMS.get(bom_of(data), "none") for data in (before, after))
-        return [finding("encodings", f"The byte order mark changes from {had} to {has}; keep it.", path=change.path)]
+        return [
+            finding(
+                "encodings", f"The byte order mark changes from {had} to {has}; keep it.", path=change.path
+            )
+        ]
     encoding = declared_encoding(change.path, before)
     if decodes(before, encoding):
         if decodes(after, encoding):
             return []
-        return [finding("encodings", f"It was {encoding} and does not decode as such any more.", path=change.path)]
+        return [
+            finding("encodings", f"It was {encoding} and does not decode as such any more.", path=change.path)
+        ]
     # Unknown encoding: turning all of it into UTF-8 is the mistake that happens.
     if decodes(after, "utf-8") and not after.isascii():
-        return [finding("encodings", "It was not UTF-8 and is now; edit the bytes, not decoded text.", path=change.path)]
+        return [
+            finding(
+                "encodings",
+                "It was not UTF-8 and is now; edit the bytes, not decoded text.",
+                path=change.path,
+            )
+        ]
     return []
 
 
@@ -117,7 +137,9 @@ def _ends_of(change: Change) -> list[Finding]:
         return []
     changed = _line_whose_end_changed(before, after)
     if changed:
-        return [finding("line_ends", "An untouched line has another line end.", path=change.path, line=changed)]
+        return [
+            finding("line_ends", "An untouched line has another line end.", path=change.path, line=changed)
+        ]
     main, main_now = old.most_common(1)[0][0], new.most_common(1)[0][0] if new else b""
     if new and main != main_now and new[main] < new[main_now]:
         text = f"Most lines ended in {_NAMES[main]} and now end in {_NAMES[main_now]}."
@@ -143,7 +165,9 @@ def _changed_end_in_bag(old: list[tuple[bytes, bytes]], new: list[tuple[bytes, b
     """The same question without order: a text whose lines became fewer with one end and more with another."""
     lost, won = Counter(old) - Counter(new), Counter(new) - Counter(old)
     texts = {text for text, end in lost if end}
-    return next((n for n, (text, end) in enumerate(new, 1) if text in texts and end and (text, end) in won), 0)
+    return next(
+        (n for n, (text, end) in enumerate(new, 1) if text in texts and end and (text, end) in won), 0
+    )
 
 
 def _lines(data: bytes) -> list[tuple[bytes, bytes]]:
@@ -160,7 +184,11 @@ def _last_newline_of(change: Change) -> list[Finding]:
     before, after = change.before or b"", change.after or b""
     if not before or not after or before.endswith((b"\n", b"\r")) == after.endswith((b"\n", b"\r")):
         return []
-    text = "The newline at the end of the file went away." if before.endswith((b"\n", b"\r")) else "A newline came at the end of the file."
+    text = (
+        "The newline at the end of the file went away."
+        if before.endswith((b"\n", b"\r"))
+        else "A newline came at the end of the file."
+    )
     return [finding("line_ends", f"{text} Keep the end as it was.", path=change.path)]
 
 

@@ -14,7 +14,12 @@ def commit(case: Case) -> GateReport:
     """Parent, metadata, names, links, modes and granted effects, as the workspace checks every result."""
     found = _errors(_checked(case))
     counts = {"files": len(case.changes)}
-    return judge("commit", [one.model_copy(update={"gate": "commit"}) for one in found], clean="made as every result is", counts=counts)
+    return judge(
+        "commit",
+        [one.model_copy(update={"gate": "commit"}) for one in found],
+        clean="made as every result is",
+        counts=counts,
+    )
 
 
 def scope(case: Case) -> GateReport:

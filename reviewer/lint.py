@@ -47,14 +47,18 @@ def ruff(case: Case, scratch: Path) -> GateReport:
         after = _lints(scratch / "after", {n: c.after for n, c in enumerate(readable)}, readable, target)
     except (RolecallError, OSError) as error:
         return could_not_run("ruff", f"ruff could not run: {error}")
-    found = [one for n, change in enumerate(readable) for one in _new(change, before.get(n, []), after.get(n, []))]
+    found = [
+        one for n, change in enumerate(readable) for one in _new(change, before.get(n, []), after.get(n, []))
+    ]
     counts |= {"before": sum(map(len, before.values())), "after": sum(map(len, after.values()))}
     return judge("ruff", found, clean=f"nothing new for {_RULES}", counts=counts)
 
 
 def _both_readable(change: Change) -> bool:
     """Files that Python itself cannot decode, before or after, are not for ruff; other gates look at their bytes."""
-    return all(data is None or _as_utf8(change.path, data) is not None for data in (change.before, change.after))
+    return all(
+        data is None or _as_utf8(change.path, data) is not None for data in (change.before, change.after)
+    )
 
 
 def _as_utf8(path: str, data: bytes) -> bytes | None:
@@ -87,7 +91,11 @@ def _lints(
 
 
 def _lint(row: Mapping[str, Any]) -> _Lint:
-    return _Lint(rule=row.get("code") or _SYNTAX, line=int((row.get("location") or {}).get("row", 0)), text=row["message"])
+    return _Lint(
+        rule=row.get("code") or _SYNTAX,
+        line=int((row.get("location") or {}).get("row", 0)),
+        text=row["message"],
+    )
 
 
 def _new(change: Change, before: Sequence[_Lint], after: Sequence[_Lint]) -> list[Finding]:
@@ -102,5 +110,7 @@ def _new(change: Change, before: Sequence[_Lint], after: Sequence[_Lint]) -> lis
                 known[one.text] -= 1
             else:
                 fresh.append(one)
-        found += [finding("ruff", f"New: {rule} {one.text}.", path=change.path, line=one.line) for one in fresh]
+        found += [
+            finding("ruff", f"New: {rule} {one.text}.", path=change.path, line=one.line) for one in fresh
+        ]
     return found

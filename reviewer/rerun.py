@@ -20,7 +20,9 @@ def rerun(case: Case) -> GateReport:
     """The rule, applied again to the base within the same reach, gives exactly the result's files."""
     engine = engine_for(case.contract)
     if engine is None:
-        return could_not_run("rerun", f"No engine here runs {case.contract}; such a contract is proved by running it twice.")
+        return could_not_run(
+            "rerun", f"No engine here runs {case.contract}; such a contract is proved by running it twice."
+        )
     try:
         engine.check(case.input)
         again = engine.apply(case.input, HubView(case.hub, case.base, case.reach))

@@ -27,7 +27,9 @@ def handle(action: Action, context: WorkContext) -> Handoff:
     watch = Stopwatch.started()
     try:
         case = _case(action, context)
-        reports = [_ask(name, gate, case, context) for name, gate in _gates(action, case, context.scratch).items()]
+        reports = [
+            _ask(name, gate, case, context) for name, gate in _gates(action, case, context.scratch).items()
+        ]
     except RolecallError as error:
         return watch.failed(action, error, outcome=Outcome.COULD_NOT_RUN, verdict=Verdict.COULD_NOT_RUN)
     verdict = overall(reports)

@@ -84,7 +84,9 @@ class _Inquiry:
         if self._head is None:
             return self._ended(blamed={name: failures[name] for name in still}, flaky=flaky)
         if not self._runner.budget.has_room_for(expected_s):
-            return self._undecided(still, "the time limit left no room to run the new failures on the head", flaky)
+            return self._undecided(
+                still, "the time limit left no room to run the new failures on the head", flaky
+            )
         there = self._run(self._head)
         if there.results is None:
             return self._undecided(still, f"on the head: {there.trouble}", flaky)
@@ -99,7 +101,11 @@ class _Inquiry:
         return done
 
     def _ended(
-        self, *, blamed: Mapping[str, str] | None = None, flaky: tuple[str, ...] = (), red_on_head: tuple[str, ...] = ()
+        self,
+        *,
+        blamed: Mapping[str, str] | None = None,
+        flaky: tuple[str, ...] = (),
+        red_on_head: tuple[str, ...] = (),
     ) -> Blame:
         return Blame(blamed=blamed or {}, flaky=flaky, red_on_head=red_on_head, runs=tuple(self._runs))
 

@@ -14,11 +14,15 @@ from schemas.task import TestCommand
 
 # How many test files are opened to see which framework they use.
 _FILES_READ = 40
-_USES_PYTEST = re.compile(rb"^(?:\s*import pytest\b|\s*from pytest\b|def test_|async def test_)", re.MULTILINE)
+_USES_PYTEST = re.compile(
+    rb"^(?:\s*import pytest\b|\s*from pytest\b|def test_|async def test_)", re.MULTILINE
+)
 _USES_UNITTEST = re.compile(rb"^\s*(?:import unittest|from unittest\b)", re.MULTILINE)
 _MENTIONS_PYTEST = re.compile(rb"\bpytest\b")
 # Files that list what a project needs for its tests.
-_REQUIREMENT_FILES = re.compile(r"(?:pyproject\.toml|setup\.(?:py|cfg)|tox\.ini|noxfile\.py|(?:.*/)?[\w.-]*requirements[\w.-]*\.(?:txt|in))")
+_REQUIREMENT_FILES = re.compile(
+    r"pyproject\.toml|setup\.(?:py|cfg)|tox\.ini|noxfile\.py|(?:.*/)?[\w.-]*requirements[\w./-]*\.(?:txt|in)"
+)
 
 
 class FileReader(Protocol):
@@ -48,7 +52,9 @@ def find_test_command(files: FileReader, *, python: str = "python") -> TestComma
 def looks_like_test(path: str) -> bool:
     """True if pytest or unittest would collect the file by its name."""
     name = path.rpartition("/")[2]
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py") or name in ("tests.py", "test.py"))
+    return name.endswith(".py") and (
+        name.startswith("test_") or name.endswith("_test.py") or name in ("tests.py", "test.py")
+    )
 
 
 def _pytest_configuration(files: FileReader, paths: frozenset[str]) -> str | None:
@@ -98,7 +104,9 @@ def _unittest(python: str, tests: Sequence[str], paths: frozenset[str]) -> tuple
     """unittest's discovery from the folder of the tests; from the top where that folder is a package."""
     command = (python, "-m", "unittest", "discover")
     top = tests[0].partition("/")[0] if "/" in tests[0] else ""
-    pattern = ("-p", "*test*.py") if any(not path.rpartition("/")[2].startswith("test") for path in tests) else ()
+    pattern = (
+        ("-p", "*test*.py") if any(not path.rpartition("/")[2].startswith("test") for path in tests) else ()
+    )
     if not top or any(path.partition("/")[0] != top for path in tests):
         return (*command, *pattern)
     package = ("-t", ".") if f"{top}/__init__.py" in paths else ()

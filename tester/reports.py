@@ -19,10 +19,14 @@ def read_report(path: Path, *, limit_bytes: int) -> bytes | None:
         return None
     except OSError as error:
         raise WorkspaceError(f"{path.name} cannot be read ({error.strerror}).") from error
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             raise WorkspaceError(f"{path.name} is not a plain file.")
         if found.st_size > limit_bytes:
-            raise WorkspaceError(f"{path.name} has {found.st_size} bytes, more than the {limit_bytes} that are read.")
-        return file.read(limit_bytes)
+            size = found.st_size
+            raise WorkspaceError(f"{path.name} has {size} bytes, more than the {limit_bytes} that are read.")
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(limit_bytes)
+    finally:
+        os.close(handle)

@@ -136,11 +136,20 @@ class Runner:
     def _variables(self, probe: Path | None, tree: Path, import_roots: tuple[str, ...]) -> dict[str, str]:
         """The user's variables, with PYTHONPATH led by the probe and the import roots."""
         own = self.spec.env.get("PYTHONPATH")
-        folders = [*([str(probe)] if probe else []), *(str(tree / root) for root in import_roots), *([own] if own else [])]
+        folders = [
+            *([str(probe)] if probe else []),
+            *(str(tree / root) for root in import_roots),
+            *([own] if own else []),
+        ]
         return {**self.spec.env, **({"PYTHONPATH": ":".join(folders)} if folders else {})}
 
     def _read_back(
-        self, commit: str, command: tuple[str, ...], result: SandboxResult, reports: Path, import_roots: tuple[str, ...]
+        self,
+        commit: str,
+        command: tuple[str, ...],
+        result: SandboxResult,
+        reports: Path,
+        import_roots: tuple[str, ...],
     ) -> Run:
         loaded = read_loaded(reports) if self._with_probe else None
         trouble = _trouble(result, self.spec)
@@ -177,7 +186,9 @@ def _trouble(result: SandboxResult, spec: TestSpec) -> str:
             return f"The tests were killed because they did not stop writing ({result.output_bytes} bytes)."
 
 
-def _cases(call: PytestCall | None, result: SandboxResult, reports: Path) -> tuple[dict[str, Case] | None, str]:
+def _cases(
+    call: PytestCall | None, result: SandboxResult, reports: Path
+) -> tuple[dict[str, Case] | None, str]:
     if call is None:
         return {WHOLE_COMMAND: _case_of_exit(result)}, ""
     if result.stop is Stop.SIGNALED:

@@ -38,7 +38,9 @@ def judge_baseline(run: Run, spec: TestSpec, paths: frozenset[str]) -> Judgement
         if not any(looks_like_test(path) for path in paths):
             text = f"There are no tests: `{' '.join(spec.command)}` found none, and no file of the tree looks like one."
             return Judgement(Verdict.NOTHING_RAN, findings=(_finding(text),))
-        return _could_not_run(f"No test was collected, though there are test files. {_first_error(run)}", spec)
+        return _could_not_run(
+            f"No test was collected, though there are test files. {_first_error(run)}", spec
+        )
     if results.by is Source.EXIT_CODE:
         text = "The command is red before any change, so its exit code says nothing about one."
         return _could_not_run(f"{text} {_first_error(run)}", spec)
@@ -50,8 +52,14 @@ def judge_baseline(run: Run, spec: TestSpec, paths: frozenset[str]) -> Judgement
 def judge_candidate(baseline: Results, candidate: Results, blame: Blame) -> Judgement:
     """The verdict over the tests that passed in the baseline, once every new failure has been looked into."""
     risks = (
-        *(_risk(f"{name} failed once and passed when run again: flaky.") for name in blame.flaky[:MAX_FINDINGS]),
-        *(_risk(f"{name} fails on the head too: not this change's doing.") for name in blame.red_on_head[:MAX_FINDINGS]),
+        *(
+            _risk(f"{name} failed once and passed when run again: flaky.")
+            for name in blame.flaky[:MAX_FINDINGS]
+        ),
+        *(
+            _risk(f"{name} fails on the head too: not this change's doing.")
+            for name in blame.red_on_head[:MAX_FINDINGS]
+        ),
         *_ended_otherwise(baseline, candidate),
     )
     if blame.blamed:
@@ -92,9 +100,16 @@ def loaded_risks(run: Run, paths: frozenset[str]) -> tuple[RiskNote, ...]:
 
 def _findings_about(blame: Blame) -> tuple[Finding, ...]:
     names = list(blame.blamed.items())
-    found = [_finding(f"{name} passed before and fails with this change: {why}", path=_path_of(name)) for name, why in names[:MAX_FINDINGS]]
+    found = [
+        _finding(f"{name} passed before and fails with this change: {why}", path=_path_of(name))
+        for name, why in names[:MAX_FINDINGS]
+    ]
     if len(names) > MAX_FINDINGS:
-        found.append(_finding(f"{len(names) - MAX_FINDINGS} more tests fail; output.new_failures and the results blob name them."))
+        found.append(
+            _finding(
+                f"{len(names) - MAX_FINDINGS} more tests fail; output.new_failures and the results blob name them."
+            )
+        )
     return tuple(found)
 
 
@@ -122,7 +137,9 @@ def _could_not_run(text: str, spec: TestSpec) -> Judgement:
 def _first_error(run: Run) -> str:
     """The first thing that went wrong, as the report or the output tells it."""
     if run.results is not None:
-        red = [(name, case) for name, case in run.results.cases.items() if case.status.is_red and case.message]
+        red = [
+            (name, case) for name, case in run.results.cases.items() if case.status.is_red and case.message
+        ]
         if red and run.results.by is Source.JUNIT:
             return f"The first error, in {red[0][0]}: {red[0][1].message}"
     lines = [line.strip() for line in run.output.splitlines() if line.strip()]
@@ -134,12 +151,16 @@ def _first_error(run: Run) -> str:
 def _tells_an_error(line: str) -> bool:
     # "ImportError: …", "E   ModuleNotFoundError: …", "/usr/bin/python3: No module named pytest", "error: …"
     head = line.removeprefix("E ").lstrip().split(" ", 1)[0]
-    return head.endswith(("Error:", "error:", "ERROR:", "Exception:")) or "No module named" in line or "not found" in line
+    return (
+        head.endswith(("Error:", "error:", "ERROR:", "Exception:"))
+        or "No module named" in line
+        or "not found" in line
+    )
 
 
 def _path_of(name: str) -> str | None:
     path = name.partition("::")[0]
-    return path if path != name and "/" in path or path.endswith(".py") else None
+    return path if path.endswith(".py") and path != name else None
 
 
 def _finding(text: str, *, path: str | None = None) -> Finding:

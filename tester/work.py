@@ -20,7 +20,6 @@ from tester.loaded import import_roots, missing_modules, shadowed
 from tester.results import Results, from_blob, to_blob
 from tester.runner import Run, Runner, TestSpec
 from tester.verdict import (
-    MAX_FINDINGS,
     Judgement,
     all_risks,
     judge_baseline,
@@ -71,7 +70,8 @@ def handle(action: Action, context: WorkContext) -> Handoff:
         output=_output(answer, results),
         findings=answer.judgement.findings,
         risks=all_risks(answer.judgement.risks, loaded),
-        evidence=tuple(_evidence(claim, run) for claim, run in answer.runs) + _proof_of_loading(answer.run, bool(loaded)),
+        evidence=tuple(_evidence(claim, run) for claim, run in answer.runs)
+        + _proof_of_loading(answer.run, bool(loaded)),
         sandboxed_cpu_ms=sum(run.sandbox.cpu_ms for _, run in answer.runs),
     )
 
@@ -85,7 +85,9 @@ def _baseline(runner: Runner, commit: str, paths: frozenset[str], context: WorkC
     if roots and runner.budget.has_room_for(first.sandbox.wall_ms / 1000):
         context.note("running the tests again with the tree's own folders on PYTHONPATH")
         second = runner.run(commit, import_roots=roots)
-        runs.append((f"The same with {', '.join(root or '.' for root in roots)} of the tree on PYTHONPATH", second))
+        runs.append(
+            (f"The same with {', '.join(root or '.' for root in roots)} of the tree on PYTHONPATH", second)
+        )
         if _passes(second) and _passes(second) >= _passes(first):
             chosen = second
     return _Answer(judge_baseline(chosen, runner.spec, paths), chosen, tuple(runs))

@@ -25,7 +25,9 @@ class Stopwatch:
         """Running from now on."""
         return cls(now_us(), time.monotonic(), _cpu_s())
 
-    def answer(self, action: Action, *, outcome: Outcome, sandboxed_cpu_ms: int = 0, **fields: Any) -> Handoff:
+    def answer(
+        self, action: Action, *, outcome: Outcome, sandboxed_cpu_ms: int = 0, **fields: Any
+    ) -> Handoff:
         """The handoff of this action with these fields, and what it took until now.
 
         `sandboxed_cpu_ms` is processor time of jobs whose processes are not children of this one any more.
