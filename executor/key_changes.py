@@ -7,6 +7,7 @@ import ast
 import warnings
 from collections.abc import Iterator
 
+PYTHON_ENDINGS = (".py", ".pyi")
 # Parsing both versions of a larger file costs more than the names are worth.
 _MAX_BYTES = 256 * 1024
 _MAX_NAMES = 12
@@ -15,7 +16,7 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 def key_changes(path: str, before: bytes | None, after: bytes | None) -> tuple[str, ...]:
     """Names of what changed, in the order of the file; nothing where that cannot be said."""
-    if not path.endswith((".py", ".pyi")) or before is None or after is None:
+    if not path.endswith(PYTHON_ENDINGS) or before is None or after is None:
         return ()
     if max(len(before), len(after)) > _MAX_BYTES:
         return ()

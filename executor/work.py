@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from engines.api import Engine, EngineResult
 from engines.registry import engine_for
-from executor.key_changes import key_changes
+from executor.key_changes import PYTHON_ENDINGS, key_changes
 from executor.landing import Landed, OutOfReachError, land
 from schemas.action import Action
 from schemas.errors import ContractError, RolecallError
@@ -60,7 +60,7 @@ def describe(hub: Hub, changes: Sequence[PathChange], made: EngineResult) -> tup
             oid
             for one in looked_at
             for oid in (one.old_oid, one.new_oid)
-            if oid and one.path.endswith((".py", ".pyi"))
+            if oid and one.path.endswith(PYTHON_ENDINGS)
         }
     )
     blobs = dict(zip(wanted, hub.read_many(wanted), strict=True))

@@ -16,7 +16,7 @@ from reviewer.text import BOMS, bom_of, declared_encoding, decodes
 from schemas.handoff import Finding
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_MARKER = re.compile(rb"^(?:<{7}|>{7}|\|{7})(?: |\r?$)", re.MULTILINE)
+_MARKER = re.compile(rb"^(?:<{7}|>{7}|\|{7})(?: .*|\r?)$", re.MULTILINE)
 # A diff of more lines than this takes seconds; then lines are compared as a bag.
 _MAX_DIFF_LINES = 4000
 _NAMES = {b"\n": "LF", b"\r\n": "CRLF", b"\r": "CR"}
@@ -81,18 +81,25 @@ def conflict_markers(case: Case) -> GateReport:
     texts = [change for change in case.changes if change.has_text]
     found = []
     for change in texts:
-        before, after = change.before or b"", change.after or b""
-        if len(_MARKER.findall(after)) > len(_MARKER.findall(before)):
-            line = after[: next(_MARKER.finditer(after)).start()].count(b"\n") + 1
-            found.append(
-                finding(
-                    "conflict_markers", "A conflict marker came in; resolve it.", path=change.path, line=line
-                )
-            )
+        line = _line_of_new_marker(change.before or b"", change.after or b"")
+        if line:
+            text = "A conflict marker came in; resolve it."
+            found.append(finding("conflict_markers", text, path=change.path, line=line))
     return judge("conflict_markers", found, clean="no conflict marker came in", counts={"files": len(texts)})
 
 
 _KINDS = {"120000": "symbolic link", "160000": "submodule"}
+
+
+def _line_of_new_marker(before: bytes, after: bytes) -> int:
+    """The line (from 1) of the first marker that is not among those before; 0 if there is none."""
+    known = Counter(_MARKER.findall(before))
+    for found in _MARKER.finditer(after):
+        marker = found.group()
+        if not known[marker]:
+            return after.count(b"\n", 0, found.start()) + 1
+        known[marker] -= 1
+    return 0
 
 
 def _encoding_of(change: Change) -> list[Finding]:

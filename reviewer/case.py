@@ -7,6 +7,7 @@ from typing import Any
 from schemas.handoff import Evidence, Finding
 from schemas.scope import Reach
 from schemas.words import ChangeKind, Severity, Verdict
+from workspace.entries import SUBMODULE_MODE
 from workspace.hub import Hub, PathChange
 
 # A gate names this many places; its counts tell how many there are.
@@ -81,7 +82,7 @@ Gate = Callable[[Case], GateReport]
 
 def load_changes(hub: Hub, base: str, result: str) -> tuple[Change, ...]:
     """Every path that differs, with both contents."""
-    differing = hub.changes(base, result)
+    differing = hub.changes(base, result, count_lines=False)
     wanted = sorted({oid for one in differing for oid in (_old_blob(one), _new_blob(one)) if oid is not None})
     blobs = dict(zip(wanted, hub.read_many(wanted), strict=True))
     return tuple(
@@ -121,11 +122,11 @@ def finding(gate: str, text: str, *, path: str | None = None, line: int = 0) -> 
 
 
 def _old_blob(one: PathChange) -> str | None:
-    return one.old_oid if one.old_mode != "160000" else None
+    return one.old_oid if one.old_mode != SUBMODULE_MODE else None
 
 
 def _new_blob(one: PathChange) -> str | None:
-    return one.new_oid if one.new_mode != "160000" else None
+    return one.new_oid if one.new_mode != SUBMODULE_MODE else None
 
 
 def _is_file(mode: str | None) -> bool:

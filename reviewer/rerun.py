@@ -4,14 +4,13 @@ The reviewer never looks at what an executor remembers: it reads the base and ru
 """
 
 from collections.abc import Mapping
-from hashlib import sha1, sha256
 
 from engines.registry import engine_for
 from reviewer.case import Case, GateReport, could_not_run, finding, judge
 from schemas.errors import RolecallError
 from schemas.handoff import Finding
 from schemas.words import Verdict
-from workspace.entries import Entry, NewFile
+from workspace.entries import Entry, NewFile, blob_id
 from workspace.hub import Hub
 from workspace.view import HubView
 
@@ -68,16 +67,9 @@ def _really_changed(
         if file is None:
             if entry is not None:
                 kept[path] = None
-        elif entry is None or (entry.mode, entry.oid) != (file.mode, _blob_id(hub, file.data)):
+        elif entry is None or (entry.mode, entry.oid) != (file.mode, blob_id(file.data, hub.object_format)):
             kept[path] = file
     return kept
-
-
-def _blob_id(hub: Hub, data: bytes) -> str:
-    header = b"blob %d\0" % len(data)
-    if hub.object_format == "sha256":
-        return sha256(header + data).hexdigest()
-    return sha1(header + data, usedforsecurity=False).hexdigest()
 
 
 def _first_difference(one: bytes, other: bytes) -> int:
