@@ -18,7 +18,7 @@ from workspace.hub_store import ObjectFormat
 PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0)
 # What the server said with full knowledge: asking again changes nothing.
 _FINAL = (
-    "not our ref", "no such remote ref", "couldn't find remote ref", "[rejected]", "[remote rejected]", "stale info",
+    "not our ref", "no such remote ref", "couldn't find remote ref", "[rejected]", "stale info", "hook declined",
     "does not appear to be a git repository", "repository not found", "no such file or directory",
     "authentication failed", "could not read username", "permission denied", "shallow update not allowed",
     "transport '", "missing necessary objects", "fsck error", "bad object",
