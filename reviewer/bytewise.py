@@ -1,7 +1,7 @@
 """The gates about bytes: modes, links and submodules, encodings, line ends, conflict markers.
 
 Bytes are sacred: whatever the rule did not ask for comes out as it went in. A text rule that names line ends, a
-ruff rule about the last newline, and an effect granted at submission (`modes`, `links`, `encodings`, `line-ends`)
+ruff rule about the last newline, and an effect granted at submission (`modes`, `links`, `submodules`, `encodings`, `line-ends`)
 count as asking.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 from reviewer.case import Case, Change, GateReport, finding, judge
 from reviewer.text import BOMS, bom_of, declared_encoding, decodes
 from schemas.handoff import Finding
+from workspace.entries import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, SUBMODULE_MODE
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _MARKER = re.compile(rb"^(?:<{7}|>{7}|\|{7})(?: .*|\r?)$", re.MULTILINE)
@@ -21,7 +22,7 @@ _MARKER = re.compile(rb"^(?:<{7}|>{7}|\|{7})(?: .*|\r?)$", re.MULTILINE)
 _MAX_DIFF_LINES = 4000
 _NAMES = {b"\n": "LF", b"\r\n": "CRLF", b"\r": "CR"}
 # ruff's rules about the end of a file; a shorter selector that starts them asks for them too.
-_END_OF_FILE_RULES = ("W292", "W391", "W605", "D200")
+_END_OF_FILE_RULES = ("W292", "W391")
 
 
 def modes(case: Case) -> GateReport:
@@ -36,7 +37,7 @@ def modes(case: Case) -> GateReport:
             "modes", f"A new file has the mode {c.new_mode}; only 100644 and 100755 are files.", path=c.path
         )
         for c in case.changes
-        if c.old_mode is None and c.new_mode not in ("100644", "100755")
+        if c.old_mode is None and c.new_mode not in (FILE_MODE, EXECUTABLE_MODE, LINK_MODE, SUBMODULE_MODE)
     ]
     if "modes" in case.allow:
         found = []
@@ -45,13 +46,12 @@ def modes(case: Case) -> GateReport:
 
 def links(case: Case) -> GateReport:
     """No symbolic link or submodule is added, changed or removed."""
-    found = [
-        finding("links", f"A {_KINDS[mode]} is touched; rules change files only.", path=c.path)
-        for c in case.changes
-        if (mode := next((m for m in (c.new_mode, c.old_mode) if m in _KINDS), None)) is not None
-    ]
-    if "links" in case.allow:
-        found = []
+    found = []
+    for change in case.changes:
+        for mode, (kind, effect) in _KINDS.items():
+            if mode in (change.old_mode, change.new_mode) and effect not in case.allow:
+                text = f"A {kind} is touched; rules change files only."
+                found.append(finding("links", text, path=change.path))
     return judge("links", found, clean="no link or submodule is touched", counts={"files": len(case.changes)})
 
 
@@ -88,7 +88,8 @@ def conflict_markers(case: Case) -> GateReport:
     return judge("conflict_markers", found, clean="no conflict marker came in", counts={"files": len(texts)})
 
 
-_KINDS = {"120000": "symbolic link", "160000": "submodule"}
+# By mode: what it is, and the effect that must be granted for it.
+_KINDS = {LINK_MODE: ("symbolic link", "links"), SUBMODULE_MODE: ("submodule", "submodules")}
 
 
 def _line_of_new_marker(before: bytes, after: bytes) -> int:
@@ -214,4 +215,4 @@ def _asks_for_end_of_file(given: Mapping[str, Any]) -> bool:
     rules = given.get("rules")
     if not isinstance(rules, list | tuple):
         return False
-    return any(full.startswith(rule) for rule in rules for full in _END_OF_FILE_RULES)
+    return any(rule == "ALL" or full.startswith(rule) for rule in rules for full in _END_OF_FILE_RULES)

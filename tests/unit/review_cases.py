@@ -8,9 +8,18 @@ from schemas.words import ChangeKind
 from workspace.hub import Hub
 
 
-def edit(before: bytes | None, after: bytes | None, *, path: str = "a.py", old_mode: str = "100644", new_mode: str = "100644") -> Change:
+def edit(
+    before: bytes | None,
+    after: bytes | None,
+    *,
+    path: str = "a.py",
+    old_mode: str = "100644",
+    new_mode: str = "100644",
+) -> Change:
     """One path with these bytes before and after; None where nothing stands."""
-    kind = ChangeKind.ADDED if before is None else ChangeKind.DELETED if after is None else ChangeKind.MODIFIED
+    kind = (
+        ChangeKind.ADDED if before is None else ChangeKind.DELETED if after is None else ChangeKind.MODIFIED
+    )
     return Change(
         path=path,
         kind=kind,

@@ -27,7 +27,9 @@ def main():
 
 
 def test_a_changed_method_and_its_imports_are_named() -> None:
-    after = BEFORE.replace(b"utcnow()", b"now(timezone.utc)").replace(b"import datetime", b"import datetime, timezone")
+    after = BEFORE.replace(b"utcnow()", b"now(timezone.utc)").replace(
+        b"import datetime", b"import datetime, timezone"
+    )
 
     assert key_changes("a.py", BEFORE, after) == (
         "- from datetime import datetime",
@@ -47,7 +49,10 @@ def test_class_bodies_and_the_module_level_are_told_apart() -> None:
 
 
 def test_a_renamed_function_is_new_and_gone() -> None:
-    assert key_changes("a.py", BEFORE, BEFORE.replace(b"def put", b"def store")) == ("Client.store()", "Client.put() (gone)")
+    assert key_changes("a.py", BEFORE, BEFORE.replace(b"def put", b"def store")) == (
+        "Client.store()",
+        "Client.put() (gone)",
+    )
 
 
 def test_many_names_are_cut_short() -> None:

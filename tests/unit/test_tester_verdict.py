@@ -16,15 +16,30 @@ from workspace.job import SandboxResult, Stop
 
 BASE, HEAD, CANDIDATE = "b" * 40, "d" * 40, "c" * 40
 SPEC = TestSpec(
-    command=("python", "-m", "pytest"), timeout_s=60, env={}, environment=None, checkout=None, baseline=None, head=HEAD
+    command=("python", "-m", "pytest"),
+    timeout_s=60,
+    env={},
+    environment=None,
+    checkout=None,
+    baseline=None,
+    head=HEAD,
 )
 
 
 def results(*, by: Source = Source.JUNIT, exit_code: int = 0, **cases: str) -> Results:
-    return Results(by, {name: Case(Status(word), f"{name} says so") for name, word in cases.items()}, exit_code, 1000)
+    return Results(
+        by, {name: Case(Status(word), f"{name} says so") for name, word in cases.items()}, exit_code, 1000
+    )
 
 
-def run_of(found: Results | None, *, commit: str = CANDIDATE, output: str = "", trouble: str = "", loaded: Loaded | None = None) -> Run:
+def run_of(
+    found: Results | None,
+    *,
+    commit: str = CANDIDATE,
+    output: str = "",
+    trouble: str = "",
+    loaded: Loaded | None = None,
+) -> Run:
     ended = SandboxResult(
         stop=Stop.EXITED,
         exit_code=found.exit_code if found else 1,
@@ -44,7 +59,9 @@ def run_of(found: Results | None, *, commit: str = CANDIDATE, output: str = "", 
 class ScriptedRunner(Runner):
     """Answers from a list: (commit, alone?) → results, and remembers what was asked."""
 
-    def __init__(self, *answers: tuple[str, bool, Results | None], can_narrow: bool = True, left_s: float = 1000) -> None:
+    def __init__(
+        self, *answers: tuple[str, bool, Results | None], can_narrow: bool = True, left_s: float = 1000
+    ) -> None:
         self.spec = SPEC
         self.budget = Budget.starting_now(left_s, run_limit_s=60)
         self._answers = list(answers)
@@ -54,7 +71,9 @@ class ScriptedRunner(Runner):
     def can_narrow(self) -> bool:
         return self._narrow
 
-    def run(self, commit: str, *, only: Collection[str] | None = None, import_roots: tuple[str, ...] = ()) -> Run:
+    def run(
+        self, commit: str, *, only: Collection[str] | None = None, import_roots: tuple[str, ...] = ()
+    ) -> Run:
         expected, alone, found = self._answers.pop(0)
         assert (commit, only is not None) == (expected, alone)
         return run_of(found, commit=commit, trouble="" if found else "It hung.")
@@ -98,7 +117,9 @@ def test_a_test_that_passes_the_second_time_alone_and_with_all_others_is_flaky()
 
 def test_a_test_that_passes_alone_but_fails_among_the_others_is_blamed_if_the_head_can_do_it() -> None:
     broken = results(a="failed", b="passed", c="passed")
-    runner = ScriptedRunner((CANDIDATE, True, results(a="passed")), (CANDIDATE, False, broken), (HEAD, False, BASELINE))
+    runner = ScriptedRunner(
+        (CANDIDATE, True, results(a="passed")), (CANDIDATE, False, broken), (HEAD, False, BASELINE)
+    )
 
     assert blame_for(runner, {"a": "why"}).blamed == {"a": "why"}
 
@@ -118,7 +139,10 @@ def test_a_test_that_needs_its_neighbours_is_still_judged() -> None:
 def test_a_test_that_fails_on_the_head_too_is_nobodys_fault() -> None:
     red = results(a="failed", b="passed", c="passed")
     runner = ScriptedRunner(
-        (CANDIDATE, True, results(a="failed")), (HEAD, True, results(a="failed")), (CANDIDATE, False, red), (HEAD, False, red)
+        (CANDIDATE, True, results(a="failed")),
+        (HEAD, True, results(a="failed")),
+        (CANDIDATE, False, red),
+        (HEAD, False, red),
     )
 
     blame = blame_for(runner, {"a": "why"})
@@ -154,7 +178,9 @@ def test_no_time_to_run_again_leaves_it_undecided() -> None:
 @pytest.mark.parametrize("hangs", ["candidate", "head"])
 def test_a_hang_in_the_second_run_leaves_it_undecided(hangs: str) -> None:
     red = results(a="failed", b="passed", c="passed")
-    whole = [(CANDIDATE, False, None)] if hangs == "candidate" else [(CANDIDATE, False, red), (HEAD, False, None)]
+    whole = (
+        [(CANDIDATE, False, None)] if hangs == "candidate" else [(CANDIDATE, False, red), (HEAD, False, None)]
+    )
     runner = ScriptedRunner(*whole, can_narrow=False)
 
     blame = blame_for(runner, {"a": "why"})
@@ -167,7 +193,9 @@ def test_a_baseline_with_one_pass_can_be_compared_with() -> None:
     judged = judge_baseline(run_of(BASELINE), SPEC, frozenset())
 
     assert judged.verdict is Verdict.PASS
-    assert [risk.text for risk in judged.risks] == ["1 tests are red already before any change; only those that pass are compared."]
+    assert [risk.text for risk in judged.risks] == [
+        "1 tests are red already before any change; only those that pass are compared."
+    ]
 
 
 def test_a_baseline_where_everything_is_red_names_the_first_error_and_the_environment() -> None:
@@ -182,7 +210,10 @@ def test_a_baseline_where_everything_is_red_names_the_first_error_and_the_enviro
     ("output", "error"),
     [
         ("noise\n/usr/bin/python3: No module named pytest\n", "No module named pytest"),
-        ("Traceback\nE   ModuleNotFoundError: No module named 'six'\nmore", "ModuleNotFoundError: No module named 'six'"),
+        (
+            "Traceback\nE   ModuleNotFoundError: No module named 'six'\nmore",
+            "ModuleNotFoundError: No module named 'six'",
+        ),
         ("ERROR: usage: x\nlast", "ERROR: usage: x"),
         ("only this", "only this"),
     ],
@@ -203,7 +234,9 @@ def test_no_tests_at_all_is_nothing_ran() -> None:
 def test_test_files_of_which_nothing_is_collected_could_not_run() -> None:
     empty = results(exit_code=5)
 
-    assert judge_baseline(run_of(empty), SPEC, frozenset({"tests/test_a.py"})).verdict is Verdict.COULD_NOT_RUN
+    assert (
+        judge_baseline(run_of(empty), SPEC, frozenset({"tests/test_a.py"})).verdict is Verdict.COULD_NOT_RUN
+    )
 
 
 def test_a_red_command_is_no_baseline() -> None:
@@ -219,7 +252,9 @@ def test_a_candidate_whose_tests_all_pass_passes() -> None:
 
 
 def test_a_blamed_test_fails_the_candidate_and_names_the_file() -> None:
-    judged = judge_candidate(BASELINE, results(b="passed"), Blame(blamed={"tests/test_a.py::test_a": "failed: x"}))
+    judged = judge_candidate(
+        BASELINE, results(b="passed"), Blame(blamed={"tests/test_a.py::test_a": "failed: x"})
+    )
 
     assert judged.verdict is Verdict.FAIL
     assert judged.findings[0].path == "tests/test_a.py"
@@ -254,7 +289,9 @@ def test_a_run_without_results_fails_if_the_head_can_do_it() -> None:
 
 
 def test_tests_of_an_installed_copy_are_an_error_level_risk() -> None:
-    loaded = Loaded(frozenset({"tests/test_a.py"}), {"click": "/venv/lib/click/__init__.py", "json": "/usr/lib/json.py"})
+    loaded = Loaded(
+        frozenset({"tests/test_a.py"}), {"click": "/venv/lib/click/__init__.py", "json": "/usr/lib/json.py"}
+    )
 
     risks = loaded_risks(run_of(BASELINE, loaded=loaded), frozenset({"src/click/__init__.py"}))
 
