@@ -1,5 +1,6 @@
 """From decided events to the rows of one transaction: the record itself, and the pictures that readers use."""
 
+from schemas.words import TaskStatus
 from supervisor.journal.journal import Group, LeaseKey, Row
 from supervisor.leases import Lease, Leases
 from supervisor.picture import picture
@@ -41,14 +42,14 @@ def record(
 def task_row(state: TaskState, at: int) -> Row | None:
     """The task as lists show it; None before it was accepted or rejected."""
     request = state.request
-    if request is None:
+    if state.status is TaskStatus.SUBMITTED:
         return None
     return {
         "task": state.task,
         "status": str(state.status),
-        "recipe": request.recipe_name,
-        "repository": request.repository,
-        "submitted_by": request.submitted_by,
+        "recipe": request.recipe_name if request else "?",
+        "repository": request.repository if request else "?",
+        "submitted_by": request.submitted_by if request else "",
         "accepted_at": state.accepted_at,
         "updated_at": at,
         "ended_at": state.ended_at or None,
