@@ -111,6 +111,11 @@ class Hub:
         """End the helper processes; a later use starts them again."""
         self.objects.close()
 
+    @property
+    def is_remote(self) -> bool:
+        """True if `location` is a URL and `repository` only its cache."""
+        return self._remote is not None
+
     # ---- reading -------------------------------------------------------------------------------------------------
 
     def has(self, oid: str) -> bool:

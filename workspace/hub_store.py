@@ -23,7 +23,7 @@ _CONFIG = """\
 [receive]
 \tautogc = false
 \tfsckObjects = true
-\tdenyDeleteCurrent = ignore
+\tshallowUpdate = true
 [receive "fsck"]
 \tzeroPaddedFilemode = ignore
 \tmissingSpaceBeforeDate = ignore
