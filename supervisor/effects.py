@@ -46,7 +46,7 @@ class Effects:
         for attempt in range(1, TRIES + 1):
             try:
                 if isinstance(command, Compose):
-                    message: Message = await self._compose(command)
+                    message: Message = await self._compose(effect.task, command)
                 else:
                     message = await self._move(effect.task, command)
                 break
@@ -59,8 +59,8 @@ class Effects:
                     await asyncio.sleep(RETRY_S * attempt)
         self._report(Fact(effect.task, message, sent=effect.message_id))
 
-    async def _compose(self, command: Compose) -> ComposeDone:
-        made = await self._hub.compose(command.base, command.results, command.message)
+    async def _compose(self, task: str, command: Compose) -> ComposeDone:
+        made = await self._hub.compose(task, command.base, command.results, command.message)
         if isinstance(made, Composed):
             return ComposeDone(now_us(), command.rule, command.generation, command.base, made.commit)
         return ComposeDone(now_us(), command.rule, command.generation, command.base, None, conflicts=made)

@@ -15,6 +15,7 @@ from schemas.scope import Reach
 from supervisor.believing import CommitFacts
 from workspace.commit_check import check_result
 from workspace.hub import Composed, Hub
+from workspace.refs import candidate_ref, head_ref
 from workspace.spill import unspill
 
 T = TypeVar("T")
@@ -38,14 +39,14 @@ class HubWork:
         return await self._run(lambda hub: _check(hub, base, result, reach, allow))
 
     async def compose(
-        self, base: str, results: Sequence[tuple[str, str]], message: str
+        self, task: str, base: str, results: Sequence[tuple[str, str]], message: str
     ) -> Composed | tuple[str, ...]:
-        """The candidate, or the paths in conflict."""
-        return await self._run(lambda hub: _compose(hub, base, results, message))
+        """The candidate (under a ref of its own, so that every machine can fetch it), or the paths in conflict."""
+        return await self._run(lambda hub: _compose(hub, task, base, results, message))
 
     async def move_head(self, task: str, old: str, new: str) -> bool:
-        """Move `refs/rolecall/<task>/head`; True if it stands at `new` now."""
-        return await self._run(lambda hub: _move(hub, f"refs/rolecall/{task}/head", old, new))
+        """Move the task's head; True if it stands at `new` now."""
+        return await self._run(lambda hub: _move(hub, head_ref(task), old, new))
 
     async def read(self, oid: str) -> bytes:
         """A blob's bytes."""
@@ -79,10 +80,13 @@ def _check(hub: Hub, base: str, result: str, reach: Reach, allow: Sequence[str])
 
 
 def _compose(
-    hub: Hub, base: str, results: Sequence[tuple[str, str]], message: str
+    hub: Hub, task: str, base: str, results: Sequence[tuple[str, str]], message: str
 ) -> Composed | tuple[str, ...]:
     made = hub.compose(base, results, message=message)
-    return made if isinstance(made, Composed) else made.paths
+    if not isinstance(made, Composed):
+        return made.paths
+    hub.publish(candidate_ref(task, made.commit), made.commit)
+    return made
 
 
 def _move(hub: Hub, ref: str, old: str, new: str) -> bool:
