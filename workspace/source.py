@@ -14,6 +14,7 @@ from workspace.hub import Hub
 from workspace.hub_store import ObjectFormat
 from workspace.objects import ObjectReader
 from workspace.remote import FETCH, FETCH_SETTINGS, locked, patiently
+from workspace.writing import AUTHOR
 
 # More are counted, not named.
 _MOST_LEFT_OUT = 200
@@ -146,18 +147,21 @@ class Source:
         return True
 
     def _require_base(self, hub: Hub, commit: str) -> None:
-        """The hub's commits must end at one that is here: git would else make this clone a shallow one."""
+        """What the task started from must be here: git would else make this clone a shallow one."""
+        shallow = hub.repository / "shallow"
+        cut = set(shallow.read_text("ascii").split()) if shallow.exists() and not hub.is_remote else set()
         here = ObjectReader(self.git_dir)
         try:
             while here.kind(commit) is None:
                 hub.ensure(commit)
-                parents = hub.objects.commit(commit).parents
-                if not parents or not (hub.has(parents[0]) or here.kind(parents[0])):
+                found = hub.objects.commit(commit)
+                is_ours = found.header(b"author").startswith(AUTHOR.encode())
+                if commit in cut or not is_ours or not found.parents:
                     raise WorkspaceError(
-                        f"{self.path} no longer has the commit that the task started from.",
+                        f"{self.path} no longer has the commit {commit[:12]} that the task started from.",
                         suggestion="Fetch or restore it, then `rolecall deliver` again.",
                     )
-                commit = parents[0]
+                commit = found.parents[0]
         finally:
             here.close()
 
