@@ -93,9 +93,7 @@ class Source:
                 suggestion="Start an environment of its own for this repository (`ROLECALL_ENVIRONMENT=NAME`).",
             )
         if hub.is_remote:
-            patiently(
-                self.git_dir, "push", "--quiet", "--no-verify", "--force", hub.location, f"{commit}:{ref}"
-            )
+            self._push(hub.location, commit, ref)
             return
         with locked(hub.repository):
             if not hub.has(commit):
