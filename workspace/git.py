@@ -67,6 +67,7 @@ def git(
     settings: Collection[str] = (),
     env: Mapping[str, str] | None = None,
     user_config: bool = False,
+    cwd: Path | None = None,
     limit_s: float = LOCAL_LIMIT_S,
 ) -> bytes:
     """Run git in a repository (its git directory, or None for none) and give back what it wrote.
@@ -80,6 +81,7 @@ def git(
             input=stdin if stdin is not None else b"",
             capture_output=True,
             env=git_environment(user_config=user_config) | dict(env or {}),
+            cwd=cwd,
             timeout=limit_s,
             check=False,
         )

@@ -23,7 +23,6 @@ _CONFIG = """\
 [receive]
 \tautogc = false
 \tfsckObjects = true
-\tdenyDeleteCurrent = ignore
 [receive "fsck"]
 \tzeroPaddedFilemode = ignore
 \tmissingSpaceBeforeDate = ignore

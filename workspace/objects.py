@@ -26,6 +26,7 @@ _TREES_KEPT = 50_000
 _SIZES_KEPT = 500_000
 
 TREE_MODE = "040000"
+_Answer = tuple[str, int, bytes]
 _OID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?").fullmatch
 
 
@@ -106,27 +107,31 @@ class ObjectReader:
 
     def read_many(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """(kind, content) of each, in order; a group at a time, so that large trees do not pile up in memory."""
-        for answers in map(self._contents.ask, _groups(oids)):
-            yield from ((kind, content) for kind, _size, content in answers)
+        for group in _groups(oids):
+            for oid, answer in zip(group, self._contents.ask(group), strict=True):
+                kind, _size, content = _present(oid, answer)
+                yield kind, content
 
     def kind(self, oid: str) -> str | None:
         """The kind of an object, None if it is not here."""
-        try:
-            return self._headers.ask([oid])[0][0]
-        except MissingObjectError:
-            return None
+        return self.kinds([oid])[oid]
+
+    def kinds(self, oids: Iterable[str]) -> dict[str, str | None]:
+        """The kind of each object, None for what is not here."""
+        found: dict[str, str | None] = {}
+        for group in _groups(oids):
+            answers = self._headers.ask(group)
+            found |= {oid: answer and answer[0] for oid, answer in zip(group, answers, strict=True)}
+        return found
 
     def sizes(self, oids: Iterable[str]) -> dict[str, int]:
-        """The size of each blob in bytes."""
+        """The size of each object in bytes. Raises MissingObjectError."""
         wanted = list(dict.fromkeys(oids))
         if len(self._sizes) > _SIZES_KEPT:
             self._sizes.clear()
-        unknown = [oid for oid in wanted if oid not in self._sizes]
-        for group in _groups(unknown):
-            answers = self._headers.ask(group)
-            self._sizes.update(
-                (oid, size) for oid, (_kind, size, _content) in zip(group, answers, strict=True)
-            )
+        for group in _groups([oid for oid in wanted if oid not in self._sizes]):
+            for oid, answer in zip(group, self._headers.ask(group), strict=True):
+                self._sizes[oid] = _present(oid, answer)[1]
         return {oid: self._sizes[oid] for oid in wanted}
 
     def commit(self, oid: str) -> Commit:
@@ -195,16 +200,11 @@ class _Batch:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def ask(self, oids: list[str]) -> list[tuple[str, int, bytes]]:
-        """(kind, size, content) of each; the content is empty in check mode. Raises MissingObjectError."""
+    def ask(self, oids: list[str]) -> list[_Answer | None]:
+        """One answer each, None for what is not there; the content is empty in check mode."""
         with self._lock:
             try:
-                return self._ask(oids)
-            except (BrokenPipeError, EOFError):
-                self._stop()
-                return self._ask(oids)
-            except MissingObjectError:
-                raise
+                return self._ask_patiently(oids)
             except BaseException:
                 # Interrupted between question and answer: what is still in the pipe belongs to nobody.
                 self._stop()
@@ -214,20 +214,28 @@ class _Batch:
         with self._lock:
             self._stop()
 
-    def _ask(self, oids: list[str]) -> list[tuple[str, int, bytes]]:
-        to, answers = self._pipes()
+    def _ask_patiently(self, oids: list[str]) -> list[_Answer | None]:
+        try:
+            return self._ask(oids)
+        except (BrokenPipeError, EOFError):
+            self._stop()
+        try:
+            return self._ask(oids)
+        except (BrokenPipeError, EOFError) as error:
+            raise WorkspaceError(
+                f"git cannot read the objects of {self._repository}.",
+                suggestion=f"`git -C {self._repository} fsck` shows why.",
+            ) from error
+
+    def _ask(self, oids: list[str]) -> list[_Answer | None]:
         if not all(map(_OID, oids)):
             raise WorkspaceError(f"Not all of these are object ids: {oids[:3]!r}.")
+        to, answers = self._pipes()
         to.write("".join(f"{oid}\n" for oid in oids).encode("ascii"))
         to.flush()
-        # All answers are taken before anything is raised, so that question and answer stay in step.
-        found = [self._answer(answers) for _ in oids]
-        for oid, one in zip(oids, found, strict=True):
-            if one is None:
-                raise MissingObjectError(oid)
-        return [one for one in found if one is not None]
+        return [self._answer(answers) for _ in oids]
 
-    def _answer(self, answers: IO[bytes]) -> tuple[str, int, bytes] | None:
+    def _answer(self, answers: IO[bytes]) -> _Answer | None:
         words = answers.readline().split()
         if len(words) == 2 and words[1] == b"missing":
             return None
@@ -268,6 +276,12 @@ class _Batch:
                 # A write that never reached the dead helper would be tried again by close().
                 with suppress(OSError):
                     pipe.close()
+
+
+def _present(oid: str, answer: _Answer | None) -> _Answer:
+    if answer is None:
+        raise MissingObjectError(oid)
+    return answer
 
 
 def _groups(oids: Iterable[str]) -> Iterator[list[str]]:

@@ -93,14 +93,24 @@ class Remote:
         self._patiently(*FETCH, "--depth=1", self.url, what, settings=FETCH_SETTINGS)
 
     def _patiently(self, *arguments: str, settings: tuple[str, ...] = ()) -> bytes:
-        for pause in PAUSES_S:
-            try:
-                return git(self._cache, *arguments, settings=settings, limit_s=NETWORK_LIMIT_S)
-            except GitError as error:
-                if any(words in error.stderr.lower() for words in _FINAL):
-                    raise
-                self._sleep(pause)
-        return git(self._cache, *arguments, settings=settings, limit_s=NETWORK_LIMIT_S)
+        return patiently(self._cache, *arguments, settings=settings, sleep=self._sleep)
+
+
+def patiently(
+    repository: Path,
+    *arguments: str,
+    settings: tuple[str, ...] = (),
+    sleep: Callable[[float], None] = time.sleep,
+) -> bytes:
+    """Run git against another repository, again after a pause where the line may be to blame. Raises GitError."""
+    for pause_s in PAUSES_S:
+        try:
+            return git(repository, *arguments, settings=settings, limit_s=NETWORK_LIMIT_S)
+        except GitError as error:
+            if any(words in error.stderr.lower() for words in _FINAL):
+                raise
+            sleep(pause_s)
+    return git(repository, *arguments, settings=settings, limit_s=NETWORK_LIMIT_S)
 
 
 @contextmanager

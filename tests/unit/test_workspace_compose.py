@@ -10,7 +10,7 @@ from tests.unit.workspace_repos import change, files_at, root_commit, run_git
 from workspace.entries import EXECUTABLE_MODE, FILE_MODE, NewFile
 from workspace.hub import Composed, Conflict, Hub
 
-BASE = {
+BASE: dict[str, bytes | NewFile] = {
     "a.py": b"a\n",
     "b.py": b"b\n",
     "c.py": b"c\n",
