@@ -4,6 +4,7 @@ Paths are git's: relative, `/`-separated bytes, carried as str with surrogate es
 """
 
 from dataclasses import dataclass
+from hashlib import sha1, sha256
 from typing import Literal
 
 FILE_MODE = "100644"
@@ -51,3 +52,19 @@ class NewFile:
 
     mode: str
     data: bytes
+
+
+def to_bytes(path: str) -> bytes:
+    """A path as git and the file system have it."""
+    return path.encode("utf-8", "surrogateescape")
+
+
+def to_text(path: bytes) -> str:
+    """A path as we carry it."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+def blob_id(data: bytes, object_format: Literal["sha1", "sha256"] = "sha1") -> str:
+    """The id that git gives to these bytes as a blob."""
+    whole = b"blob %d\0%s" % (len(data), data)
+    return (sha256(whole) if object_format == "sha256" else sha1(whole, usedforsecurity=False)).hexdigest()

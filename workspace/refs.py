@@ -38,5 +38,5 @@ def blob_ref(task: str, oid: str) -> str:
 
 
 def _safe(name: str) -> str:
-    # git forbids control characters, space, ~^:?*[\\, "..", "@{", ".lock" at the end and more: keep what is plain.
+    # git forbids control characters, space, ~^:?*[\, "..", "@{", ".lock" at the end and more: keep what is plain.
     return quote(name, safe="").replace(".", "%2E").replace("~", "%7E")

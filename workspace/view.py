@@ -5,11 +5,10 @@ submodules are found with `all_paths()` and `entry()`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha1
 from typing import Protocol
 
 from schemas.scope import Reach, path_key
-from workspace.entries import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, SUBMODULE_MODE, Entry, NewFile
+from workspace.entries import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, SUBMODULE_MODE, Entry, NewFile, blob_id
 from workspace.hub import Hub
 
 __all__ = [
@@ -110,8 +109,3 @@ class DictView:
 
 def _entry(data: bytes, mode: str) -> Entry:
     return Entry(mode, "blob", blob_id(data), len(data))
-
-
-def blob_id(data: bytes) -> str:
-    """The SHA-1 id that git gives to these bytes as a blob."""
-    return sha1(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest()

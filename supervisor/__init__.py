@@ -1,0 +1,1 @@
+"""The supervisor: owns tasks, decides with pure functions, dispatches, verifies, composes, moves the head."""

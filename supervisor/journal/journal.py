@@ -1,0 +1,239 @@
+"""Writing the journal: everything that one group of messages led to goes in with one transaction, or not at all.
+
+One supervisor writes at a time: the state folder is locked, and each start takes the next epoch.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Table,
+    bindparam,
+    create_engine,
+    delete,
+    event,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from schemas.errors import SettingsError
+from supervisor.journal import tables as t
+from supervisor.saga.events import Event, read_event
+from supervisor.saga.evolve import evolve
+from supervisor.saga.state import TaskState
+
+Row = dict[str, Any]
+LeaseKey = tuple[str, int, str]  # action, attempt, instance
+# How long a writer waits for a reader of the same file before it gives up.
+BUSY_TIMEOUT_MS = 10_000
+_IDS_A_QUERY = 500
+
+
+@dataclass(slots=True)
+class Group:
+    """The rows of one transaction.
+
+    `sent` are outbox messages whose publish was confirmed; a lease of None has
+    ended, a worker of None is gone from the list.
+    """
+
+    inbox: list[Row] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
+    outbox: list[Row] = field(default_factory=list)
+    tasks: dict[str, Row] = field(default_factory=dict)
+    steps: list[Row] = field(default_factory=list)
+    leases: dict[LeaseKey, Row | None] = field(default_factory=dict)
+    workers: dict[str, Row | None] = field(default_factory=dict)
+    dead: list[Row] = field(default_factory=list)
+    sent: list[Row] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is nothing to write."""
+        return not any(
+            (self.inbox, self.events, self.outbox, self.tasks, self.steps, self.leases)
+        ) and not any((self.workers, self.dead, self.sent))
+
+
+class JournalUnavailableError(SettingsError):
+    """The journal cannot be written now (locked, read-only, disk full); nothing of the group is in it."""
+
+
+class Journal:
+    """The supervisor's record in one SQLite file."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, path: Path) -> "Journal":
+        """Open or create the journal. Raises SettingsError where it cannot be used, with the way out."""
+        engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
+        event.listen(engine, "connect", _prepare)
+        journal = cls(engine)
+        try:
+            with engine.begin() as connection:
+                t.metadata.create_all(connection)
+                journal._check_version(connection, path)
+        except (OperationalError, DatabaseError) as error:
+            raise SettingsError(
+                f"The journal {path.name} cannot be opened: {error.orig}.",
+                suggestion="Check the disk and its permissions, or move the file away to start anew (its tasks stay in it).",
+            ) from error
+        path.chmod(0o600)
+        return journal
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._engine.dispose()
+
+    def next_epoch(self) -> int:
+        """A number higher than that of any supervisor before on this journal."""
+        with self._engine.begin() as connection:
+            known = connection.scalar(select(t.meta.c.value).where(t.meta.c.key == "epoch"))
+            epoch = int(known or 0) + 1
+            _upsert(connection, t.meta, [{"key": "epoch", "value": str(epoch)}])
+        return epoch
+
+    def write(self, group: Group) -> None:
+        """Write a group in one transaction; on return it is on disk. Raises JournalUnavailableError."""
+        if group.is_empty:
+            return
+        try:
+            self._write(group)
+        except OperationalError as error:
+            raise JournalUnavailableError(
+                f"The journal cannot be written: {error.orig}.",
+                suggestion="Check the disk and its permissions.",
+            ) from error
+
+    def _write(self, group: Group) -> None:
+        with self._engine.begin() as connection:
+            _insert(connection, t.inbox, group.inbox, ignore_known=True)
+            _insert(connection, t.events, group.events)
+            _insert(connection, t.outbox, group.outbox)
+            _upsert(connection, t.tasks, group.tasks.values())
+            _upsert(connection, t.steps, group.steps)
+            _change_leases(connection, group.leases)
+            _change_workers(connection, group.workers)
+            _insert(connection, t.dead, group.dead, ignore_known=True)
+            _mark_sent(connection, group.sent)
+
+    def known(self, message_ids: Sequence[str]) -> frozenset[str]:
+        """Those of the ids that the inbox holds already."""
+        found: set[str] = set()
+        with self._engine.connect() as connection:
+            for start in range(0, len(message_ids), _IDS_A_QUERY):
+                part = message_ids[start : start + _IDS_A_QUERY]
+                query = select(t.inbox.c.message_id).where(t.inbox.c.message_id.in_(part))
+                found.update(connection.scalars(query))
+        return frozenset(found)
+
+    def unfinished(self) -> dict[str, TaskState]:
+        """The state of every task that has not ended, made again from its events."""
+        with self._engine.connect() as connection:
+            names = list(connection.scalars(select(t.tasks.c.task).where(t.tasks.c.ended_at.is_(None))))
+            return {task: replay(task, _events(connection, task)) for task in names}
+
+    def unsent(self) -> list[Row]:
+        """What the outbox still holds, oldest first."""
+        query = select(t.outbox).where(t.outbox.c.sent_at.is_(None)).order_by(t.outbox.c.seq)
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def _check_version(self, connection: Connection, path: Path) -> None:
+        known = connection.scalar(select(t.meta.c.value).where(t.meta.c.key == "version"))
+        if known is None:
+            connection.execute(insert(t.meta).values(key="version", value=str(t.JOURNAL_VERSION)))
+        elif int(known) > t.JOURNAL_VERSION:
+            raise SettingsError(
+                f"The journal {path.name} was written by a newer release (version {known}).",
+                suggestion="Start that release, or use another environment (--environment NAME).",
+            )
+
+
+def replay(task: str, recorded: Iterable[Event]) -> TaskState:
+    """The state after the recorded events: `evolve` alone, so that a newer `decide` never rewrites history."""
+    state = TaskState(task)
+    for one in recorded:
+        state = evolve(state, one)
+    return state
+
+
+def _events(connection: Connection, task: str) -> Iterable[Event]:
+    query = select(t.events.c.name, t.events.c.data).where(t.events.c.task == task).order_by(t.events.c.seq)
+    for name, data in connection.execute(query):
+        yield read_event(name, data)
+
+
+def _prepare(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",  # a confirmed command survives a power cut
+        f"busy_timeout={BUSY_TIMEOUT_MS}",
+        "foreign_keys=ON",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _insert(connection: Connection, table: Table, rows: list[Row], *, ignore_known: bool = False) -> None:
+    if rows:
+        statement = sqlite_insert(table).on_conflict_do_nothing() if ignore_known else insert(table)
+        connection.execute(statement, rows)
+
+
+def _upsert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
+    listed = list(rows)
+    if not listed:
+        return
+    statement = sqlite_insert(table)
+    keys = [column.name for column in table.primary_key]
+    changing = {name: statement.excluded[name] for name in listed[0] if name not in keys}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=keys, set_=changing)
+        if changing
+        else statement.on_conflict_do_nothing(),
+        listed,
+    )
+
+
+def _change_leases(connection: Connection, leases: Mapping[LeaseKey, Row | None]) -> None:
+    _upsert(connection, t.leases, [row for row in leases.values() if row is not None])
+    ended = [key for key, row in leases.items() if row is None]
+    if ended:
+        statement = delete(t.leases).where(
+            t.leases.c.action_id == bindparam("b_action"),
+            t.leases.c.attempt == bindparam("b_attempt"),
+            t.leases.c.instance == bindparam("b_instance"),
+        )
+        connection.execute(
+            statement, [{"b_action": one[0], "b_attempt": one[1], "b_instance": one[2]} for one in ended]
+        )
+
+
+def _change_workers(connection: Connection, workers: Mapping[str, Row | None]) -> None:
+    _upsert(connection, t.workers, [row for row in workers.values() if row is not None])
+    gone = [instance for instance, row in workers.items() if row is None]
+    if gone:
+        connection.execute(delete(t.workers).where(t.workers.c.instance.in_(gone)))
+
+
+def _mark_sent(connection: Connection, rows: list[Row]) -> None:
+    if rows:
+        statement = (
+            update(t.outbox)
+            .where(t.outbox.c.message_id == bindparam("b_id"))
+            .values(sent_at=bindparam("b_at"), note=bindparam("b_note"))
+        )
+        connection.execute(
+            statement, [{"b_id": one["message_id"], "b_at": one["at"], "b_note": one["note"]} for one in rows]
+        )

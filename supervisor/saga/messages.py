@@ -1,0 +1,124 @@
+"""What `decide` is told: facts that the shell gathered, with the time they were received (microseconds UTC)."""
+
+from dataclasses import dataclass, field
+
+from schemas.handoff import Handoff
+from schemas.plan import Plan
+from schemas.task import TaskRequest
+from supervisor.saga.state import ContractFacts, RuleRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """A request, with its rules' contracts resolved; `refused` says why it cannot be worked on."""
+
+    at: int
+    request: TaskRequest | None
+    rules: tuple[RuleRequest, ...] = ()
+    plan_contract: ContractFacts | None = None
+    review_contract: ContractFacts | None = None
+    test_contract: ContractFacts | None = None
+    secret: str = ""
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """A user wants the task to end."""
+
+    at: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """A client has made the branch."""
+
+    at: int
+    branch: str
+    commit: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """`count` actions of this pool could start soon."""
+
+    at: int
+    pool: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """An instance accepted an attempt."""
+
+    at: int
+    action_id: str
+    attempt: int
+    nonce: str
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandOff:
+    """An attempt ended, as its worker tells it and as the commits show it.
+
+    `refusals` are the reasons not to believe it (empty: believed); `files`, `added` and `removed` are counted from
+    the commits; `plan` is the parsed plan of a `plan.draft`.
+    """
+
+    at: int
+    handoff: Handoff
+    instance: str
+    message_id: str
+    refusals: tuple[str, ...] = ()
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+    plan: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoseHolder:
+    """An instance holds the attempt no longer: lost, left, or said so."""
+
+    at: int
+    action_id: str
+    attempt: int
+    instance: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passed. Leases and dispatches only run out while `clock_runs` (the supervisor's own probe came round)."""
+
+    at: int
+    live_pools: frozenset[str] = field(default_factory=frozenset)
+    clock_runs: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ComposeDone:
+    """The candidate of a rule was composed, or could not be (`conflicts`: the paths)."""
+
+    at: int
+    rule: int
+    generation: int
+    base: str
+    commit: str | None
+    conflicts: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadDone:
+    """The head was moved (or another commit stands there: `moved=False`)."""
+
+    at: int
+    commit: str
+    moved: bool
+
+
+Message = Submit | Cancel | Deliver | Slots | Accept | HandOff | LoseHolder | Tick | ComposeDone | HeadDone
