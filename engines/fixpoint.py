@@ -12,6 +12,7 @@ from ast_grep_py import SgNode
 from engines.matching import align, captures, tokens_of
 from engines.pattern import Pattern, Variant
 from engines.pieces import RefusedError, Rewrite
+from engines.python_names import Role, role_of
 from engines.removal import removals
 from engines.settling import settle
 from engines.syntax import Span, innermost, inside_import, parse, span_of
@@ -89,10 +90,18 @@ def find_matches(pattern: Pattern, root: SgNode, text: str) -> list[Match]:
     for variant in pattern.variants:
         for node in root.find_all(**dict(variant.query)):
             span = span_of(node)
-            if span in found or span in done or (not pattern.is_import and inside_import(node)):
+            if span in found or span in done or not _is_place(pattern, node):
                 continue
             found[span] = Match(node, span, variant)
     return list(found.values())
+
+
+def _is_place(pattern: Pattern, node: SgNode) -> bool:
+    """False for words that are no code of the pattern's kind: in imports, and (for a name) attributes and keywords."""
+    if not pattern.is_import and inside_import(node):
+        return False
+    is_name = pattern.language.name == "python" and node.kind() == "identifier"
+    return not is_name or role_of(node) is not Role.NOTHING
 
 
 def _done_spans(pattern: Pattern, root: SgNode, text: str) -> set[Span]:

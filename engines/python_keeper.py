@@ -13,11 +13,12 @@ from ast_grep_py import SgNode
 from engines.edits import Edit, edited, moved
 from engines.imports import Kept
 from engines.languages import language
+from engines.pieces import RefusedError
 from engines.python_drop import drop
 from engines.python_imports import Imported, Statement, Wanted, statements
 from engines.python_insert import beside, insert
 from engines.python_merge import merge
-from engines.python_names import Names, Occurrence, Scope
+from engines.python_names import ALL, ANNOTATION, Names, Occurrence, Scope
 from engines.syntax import Span, parse, span_of
 
 _PYTHON = language("python")
@@ -62,27 +63,22 @@ class PythonImports:
     ) -> tuple[str, list[tuple[str, bool]]]:
         """The text without imports of the name that nobody uses; and names that this in turn leaves unused."""
         freed: list[tuple[str, bool]] = []
-        skipped: set[tuple[str, int]] = set()
         while True:
             file = _file(text)
-            unused = [
-                one
-                for one in file.unused(name, in_module)
-                if (one[0].node.text(), one[1].span[0]) not in skipped
-            ]
+            unused = file.unused(name, in_module)
             if not unused:
                 return text, freed
             statement, one = unused[0]
+            stays = f"`{name}` is not used any more, but stays imported"
             if self._is_init and statement.scope == file.names.module:
-                remarks.append(
-                    f"`{name}` is not used any more, but stays imported: others may import it from here."
-                )
+                remarks.append(f"{stays}: others may import it from here.")
                 return text, freed
             dropped = drop(text, statement, one)
+            if dropped.is_wanted:
+                remarks.append(f"{stays}: {dropped.reason}.")
+                return text, freed
             if dropped.reason:
-                remarks.append(f"`{name}` is not used any more, but stays imported: {dropped.reason}.")
-                skipped.add((statement.node.text(), one.span[0]))
-                continue
+                raise RefusedError(f"the import of `{name}` would be left unused: {dropped.reason}")
             if dropped.comment:
                 remarks.append(f"The import of `{name}` went with its comment {dropped.comment!r}.")
             if statement.is_for_types:
@@ -170,7 +166,13 @@ class _File:
             return []
         used = {self._owner(name, use.chain, scopes) for use in self.names.uses(name)}
         unused = [(one, each) for one, each in found if one.scope not in used and one.module != "__future__"]
-        return [] if unused and self.names.is_named_in_text(name) else unused
+        reader = self.names.named_in_text(name) if unused else ""
+        if reader in (ALL, ANNOTATION):
+            return []
+        if reader:
+            # Whoever lints this file does not read such text, and would call the import unused.
+            raise RefusedError(f"only {reader} would use the import of `{name}`")
+        return unused
 
     def _owner(self, name: str, chain: Sequence[Scope], importing: frozenset[Scope]) -> Scope:
         found = self.names.binds_in_function(name, tuple(chain), importing)

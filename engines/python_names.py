@@ -47,6 +47,10 @@ _CAST_LIKE = re.compile(
 )
 
 
+# Who reads text as code.
+ALL, ANNOTATION, DOCTEST, TYPE_COMMENT = "`__all__`", "an annotation in quotes", "a doctest", "a type comment"
+
+
 class Role(Enum):
     """What an occurrence of a name does."""
 
@@ -134,19 +138,20 @@ class Names:
                 return scope
         return None
 
-    def is_named_in_text(self, name: str) -> bool:
-        """True if text that is read as code names it: `__all__`, annotations in quotes, type comments, doctests."""
-        word = re.compile(rf"(?<![\w]){re.escape(name)}(?!\w)")
+    def named_in_text(self, name: str) -> str:
+        """What text that is read as code names it: `__all__`, an annotation, a doctest, a type comment; or nothing."""
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         for node in self._root.find_all(kind="string_content", regex=rf"\b{re.escape(name)}\b"):
-            if word.search(node.text()) and _is_read_as_code(node, name):
-                return True
+            reader = _reader_of(node, name) if word.search(node.text()) else ""
+            if reader:
+                return reader
         for node in self._root.find_all(kind="comment", regex=r"^#\s*type:"):
             if word.search(node.text()) and not re.match(r"#\s*type:\s*ignore", node.text()):
-                return True
-        return False
+                return TYPE_COMMENT
+        return ""
 
     def _occurrence(self, node: SgNode) -> Occurrence:
-        role = _role(node)
+        role = role_of(node)
         chain = self.chain_at(node)
         if role in (Role.BIND, Role.BOTH):
             chain = _binding_chain(node, chain, self.module)
@@ -185,7 +190,8 @@ def _binding_chain(node: SgNode, chain: tuple[Scope, ...], module: Scope) -> tup
     return chain
 
 
-def _role(node: SgNode) -> Role:
+def role_of(node: SgNode) -> Role:
+    """What a word of code does where it stands."""
     parent = node.parent()
     if parent is None:
         return Role.BOTH
@@ -264,27 +270,28 @@ def _is_field(parent: SgNode, field: str, child: SgNode) -> bool:
     return found is not None and span_of(found) == span_of(child)
 
 
-def _is_read_as_code(node: SgNode, name: str) -> bool:
+def _reader_of(node: SgNode, name: str) -> str:
+    """Who reads this string as code and finds the name in it, or nothing."""
     text = node.text()
-    if ">>>" in text and any(
-        name in line for line in text.splitlines() if line.lstrip().startswith((">>>", "..."))
-    ):
-        return True
+    prompts = [line for line in text.splitlines() if line.lstrip().startswith((">>>", "..."))]
+    if ">>>" in text and any(name in line for line in prompts):
+        return DOCTEST
     for parent in node.ancestors():
         kind = parent.kind()
-        if kind == "type":
-            return True
-        if kind == "subscript":
-            base = parent.field("value")
-            last = (base.text() if base is not None else "").rpartition(".")[2]
-            if last[:1].isupper() or last in ("list", "dict", "tuple", "set", "type", "frozenset"):
-                return True
+        if kind == "type" or (kind == "subscript" and _is_type_like(parent)):
+            return ANNOTATION
         if kind == "call":
             called = parent.field("function")
             if called is not None and _CAST_LIKE.search(called.text()):
-                return True
+                return ANNOTATION
         if kind == "expression_statement" and text == name and re.match(r"__all__\b", parent.text()):
-            return True
+            return ALL
         if kind.endswith(("statement", "definition")) and kind != "expression_statement":
-            return False
-    return False
+            return ""
+    return ""
+
+
+def _is_type_like(subscript: SgNode) -> bool:
+    base = subscript.field("value")
+    last = (base.text() if base is not None else "").rpartition(".")[2]
+    return last[:1].isupper() or last in ("list", "dict", "tuple", "set", "type", "frozenset")

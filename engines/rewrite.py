@@ -20,8 +20,10 @@ from engines.js_imports import JsImports, wanted_bindings
 from engines.languages import Language, language, language_of
 from engines.other_imports import OtherImports
 from engines.pattern import Pattern, compile_rule
+from engines.pieces import RefusedError
 from engines.python_imports import wanted_names
 from engines.python_keeper import PythonImports
+from engines.python_names import Role, role_of
 from engines.source import UnreadableError, is_wide, read_source
 from engines.syntax import first_fault, line_of, parse
 from schemas.errors import ContractError
@@ -87,7 +89,10 @@ class _Rewrite:
         residue = self._residue(applied)
         if not applied.sites:
             return FileResult(residue=residue)
-        kept = self._keeper.settle(applied.text, applied.spans)
+        try:
+            kept = self._keeper.settle(applied.text, applied.spans)
+        except RefusedError as error:
+            return self._left_whole(str(error))
         broken = self._broken(kept)
         if broken:
             return self._left_whole(broken)
@@ -97,7 +102,7 @@ class _Rewrite:
         return FileResult(encode(kept.text), applied.sites, residue, risks)
 
     def _admit(self, root: SgNode, match: SgNode) -> str | None:
-        return _inside_f_string(match, self._pattern) or self._keeper.admit(root, match)
+        return _place_refusal(match, self._pattern) or self._keeper.admit(root, match)
 
     def _residue(self, applied: Applied) -> tuple[Residue, ...]:
         return tuple(
@@ -147,10 +152,18 @@ def _left(path: str, line: int, reason: str) -> FileResult:
     return FileResult(residue=(Residue(path=path, line=line, reason=reason),))
 
 
-def _inside_f_string(match: SgNode, pattern: Pattern) -> str | None:
+def _place_refusal(match: SgNode, pattern: Pattern) -> str | None:
+    """Why the replacement cannot stand where the match does, or None."""
+    if pattern.language.name != "python":
+        return None
+    if match.kind() == "identifier" and role_of(match) is Role.BIND:
+        return f"`{match.text()}` is bound here, not used"
+    return _f_string_refusal(match, pattern.replace.text)
+
+
+def _f_string_refusal(match: SgNode, new: str) -> str | None:
     """Why the replacement cannot stand in the f-string around the match (before Python 3.12), or None."""
-    new = pattern.replace.text
-    if pattern.language.name != "python" or not any(mark in new for mark in "'\"\\\n#"):
+    if not any(mark in new for mark in "'\"\\\n#"):
         return None
     for parent in match.ancestors():
         if parent.kind() == "interpolation":
