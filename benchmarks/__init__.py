@@ -1,0 +1,1 @@
+"""Measurements, each beside its rival in the same run (`make bench`)."""
