@@ -97,6 +97,7 @@ class Desk:
             row = task_row(self.states[task], at)
             if row is not None:
                 work.group.tasks[task] = row
+        self._forget_old()
 
     def _decide(self, work: Work, task: str, message: Message, envelope: Envelope | None, at: int) -> None:
         state = self.states.get(task) or TaskState(task)
@@ -126,8 +127,6 @@ class Desk:
                 work.postings.append(minted)
         work.changed.add(task)
         self._tell(decision.state, decision.events)
-        if decision.state.status.is_final and not state.status.is_final:
-            self._forget_old()
 
     def _tell(self, state: TaskState, events: tuple[Event, ...]) -> None:
         for event in events:
