@@ -67,6 +67,7 @@ def bubblewrap_command(job: SandboxJob, *, tree_at: Path, status_fd: int) -> lis
     needs = needs_of(job.environment.absolute()) if job.environment else None
     standing = {tree_at, job.checkout.resolve()} if job.checkout else {tree_at}
     binds = [_Bind(job.tree, at, writable=True) for at in standing]
+    binds += [_Bind(path, path, writable=True) for path in job.writable]
     if needs is not None:
         # What the environment imports from the user's checkout must come from the tree.
         elsewhere = [
@@ -74,7 +75,6 @@ def bubblewrap_command(job: SandboxJob, *, tree_at: Path, status_fd: int) -> lis
         ]
         binds += [_Bind(path, path) for path in (*needs.folders, *elsewhere)]
     binds += [_Bind(path, path) for path in job.readable]
-    binds += [_Bind(path, path, writable=True) for path in job.writable]
     ordered = _in_order(binds)
     _make_mount_points(ordered, job.tree)
     arguments = [binary, *_isolation(binary), *_system()]
