@@ -125,6 +125,10 @@ class ContractRegistry:
             )
         return found
 
+    def is_builtin(self, name: str) -> bool:
+        """True if the name is one of ours, reserved here."""
+        return name in self._builtin
+
     def names(self) -> tuple[str, ...]:
         """All names, sorted, each once."""
         return tuple(sorted({document.name for document in self}))

@@ -106,18 +106,14 @@ class Fleet:
         for served in said.contracts:
             try:
                 document = parse_contract(served.document, origin=f"{said.role} {instance}")
-                if (
-                    document.ref not in self.registry
-                    or self.registry.get(document.ref).digest != document.digest
-                ):
-                    self.registry.add(document)
-                if document.pool != said.pool:
-                    raise ContractError(
-                        f"{document.ref} belongs to the pool {document.pool!r}, not {said.pool!r}."
-                    )
-                accepted.append(document)
+                self.registry.add(document)
             except ContractError as error:
                 refused = str(error)
+                continue
+            if document.pool == said.pool:
+                accepted.append(document)
+            else:
+                refused = f"{document.ref} belongs to the pool {document.pool!r}, not {said.pool!r}."
         known = self.workers.get(instance)
         self.workers[instance] = Worker(
             instance=instance,

@@ -12,7 +12,6 @@ from supervisor.saga.state import (
     ActionKind,
     ActionSpec,
     ContractFacts,
-    Proof,
     RuleState,
     StepState,
     TaskState,
@@ -96,7 +95,6 @@ def review_spec(state: TaskState, step: StepState, result: str | None) -> Action
     """`review.change` of what a step returned."""
     rule, contract = state.rules[step.rule], needed(state.review_contract)
     change = change_spec(state, step, ActionKind.CHANGE)
-    proof = "twice" if rule.request.contract.proof is Proof.TWICE else "rerun"
     return _spec(
         state,
         contract,
@@ -109,7 +107,7 @@ def review_spec(state: TaskState, step: StepState, result: str | None) -> Action
             "input": change.input,
             "reach": change.reach.model_dump(mode="json"),
             "result": result,
-            "proof": proof,
+            "proof": str(rule.request.contract.proof),
             "allow": list(state.asked.allow),
         },
         reach=change.reach,
@@ -208,6 +206,7 @@ def _spec(
         kind=kind,
         step=step,
         rule=rule,
+        rule_id=state.rules[rule].request.rule if rule is not None else None,
         contract=contract.ref,
         pool=contract.pool,
         pure=contract.pure,

@@ -42,10 +42,13 @@ class ActionKind(StrEnum):
 
 
 class Proof(StrEnum):
-    """How a step's result is proved: applied again by the reviewer, made twice, or nothing to prove."""
+    """How a step's result is proved: applied again by the reviewer, made twice, judged by the other gates alone
+    (what is not pure cannot be repeated), or nothing to prove.
+    """
 
     RERUN = "rerun"
     TWICE = "twice"
+    GATES = "gates"
     NONE = "none"
 
 
@@ -81,6 +84,7 @@ class ActionSpec(Tolerant):
     kind: ActionKind
     step: str
     rule: int | None
+    rule_id: str | None = None
     contract: str
     pool: str
     pure: bool = True
