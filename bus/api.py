@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from pydantic import BaseModel
+
 from schemas.envelope import Envelope
-from schemas.errors import RolecallError
+from schemas.errors import RolecallError, SettingsError
 
 
 class Exchange(StrEnum):
@@ -54,8 +56,10 @@ class Delivery:
     """One message as it arrived.
 
     `fault` says why it cannot be used (does not decode, breaks its schema, too large, another environment, a sender
-    that is not who it claims); `envelope` may be set even then. `received_at` is microseconds UTC. `headers` are
-    the broker's (dead letters carry their reason there). `handle` belongs to the bus.
+    that is not who it claims); `envelope` may be set even then. `body` is the envelope's body as the model of its kind,
+    None where it broke its schema. `exchange` has no environment prefix and is the one that was published to, also
+    after a detour over an alternate exchange. `received_at` is microseconds UTC. `headers` are the broker's (see
+    `bus.parking` for dead letters). `handle` belongs to the bus.
     """
 
     envelope: Envelope | None
@@ -65,6 +69,8 @@ class Delivery:
     key: str
     redelivered: bool
     received_at: int
+    body: BaseModel | None = None
+    exchange: str = ""
     headers: dict[str, Any] = field(default_factory=dict)
     handle: Any = None
 
@@ -139,3 +145,16 @@ class Bus(Protocol):
 
     def add_reconnect_listener(self, callback: OnReconnect) -> None:
         """Have `callback` awaited after each reconnect, once topology and consumers are back."""
+
+
+def no_queue_takes(outgoing: Outgoing) -> UnroutableError:
+    """The error of a publish that found no queue."""
+    return UnroutableError(
+        f"No queue takes {outgoing.envelope.kind} from {outgoing.exchange.value!r} with key {outgoing.key!r}.",
+        suggestion="Its receiver is not there (any more); it declares its queue when it starts.",
+    )
+
+
+def no_such_queue(name: str) -> SettingsError:
+    """The error of a consumer whose queue does not exist."""
+    return SettingsError(f"There is no queue {name!r}.", suggestion="Declare its pool first.")

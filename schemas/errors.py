@@ -55,5 +55,13 @@ class WorkspaceError(RolecallError):
     """Git, the sandbox or the disk of the machine that does the work refused."""
 
 
+class WorkerLostError(WorkspaceError):
+    """The child process that did the work died; `last_lines` is the end of what it wrote to stderr."""
+
+    def __init__(self, message: str, *, last_lines: str = "", suggestion: str = "") -> None:
+        super().__init__(message, suggestion=suggestion)
+        self.last_lines = last_lines
+
+
 class ModelError(RolecallError):
     """A model provider failed; the same request may work later."""

@@ -11,7 +11,7 @@ from typing import Any
 from schemas.handoff import Failure, Finding, Handoff
 from schemas.plan import Plan, PlannedRule
 from schemas.scope import Shard
-from schemas.task import Limits, TaskRequest, TestCommand
+from schemas.task import TaskRequest, TestCommand
 from schemas.words import Outcome, Shardable, Verdict
 from supervisor.saga.commands import Command, Compose, Dispatch, GrantLease, MoveHead, StopAction
 from supervisor.saga.decide import decide, pools_with_work
@@ -193,7 +193,9 @@ class World:
                     input=one.input,
                     shardable=Shardable.FILE if one.contract.file_shardable else Shardable.WHOLE,
                     shards=shards(self.shard_count if one.contract.file_shardable else 1),
-                    canary=0 if self.canary and one.contract.file_shardable and self.shard_count > 1 else None,
+                    canary=0
+                    if self.canary and one.contract.file_shardable and self.shard_count > 1
+                    else None,
                     run_ahead=self.run_ahead,
                 )
                 for one in self.rules
@@ -226,7 +228,9 @@ def done(dispatch: Dispatch, **changes: Any) -> Handoff:
 
 
 def changed(dispatch: Dispatch) -> Handoff:
-    result = commit_id("change", dispatch.spec.step.split(".")[0], dispatch.spec.base, str(dispatch.spec.reach))
+    result = commit_id(
+        "change", dispatch.spec.step.split(".")[0], dispatch.spec.base, str(dispatch.spec.reach)
+    )
     return done(dispatch, result=result, output={"sites": 2, "files_seen": 3}, engines={"ast-grep": "1"})
 
 
@@ -249,5 +253,3 @@ def red(dispatch: Dispatch, text: str = "test_a fails") -> Handoff:
 
 def replace_handoff(handoff: Handoff, **changes: Any) -> Handoff:
     return handoff.model_copy(update=changes)
-
-

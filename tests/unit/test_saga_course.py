@@ -48,7 +48,9 @@ def test_a_plan_of_single_shards_has_no_canary() -> None:
 
 def test_a_rule_whose_tests_fail_is_named_and_the_next_one_starts_again_without_it() -> None:
     world = World((rule("one"), rule("two")), shard_count=1)
-    world.test = lambda one: red(one) if one.spec.base == world.state.rules[0].commit else done(one, verdict=Verdict.PASS)
+    world.test = lambda one: (
+        red(one) if one.spec.base == world.state.rules[0].commit else done(one, verdict=Verdict.PASS)
+    )
 
     finished(world)
 
@@ -71,7 +73,10 @@ def test_a_red_batch_is_bisected_down_to_the_one_rule() -> None:
     world = World(tuple(rule(name) for name in "abcdefgh"), shard_count=1, baseline_ms=60_000)
 
     def test(one):  # type: ignore[no-untyped-def]
-        stack = [c.rule for c in world.state.chain[: [c.commit for c in world.state.chain].index(one.spec.base) + 1]]
+        stack = [
+            c.rule
+            for c in world.state.chain[: [c.commit for c in world.state.chain].index(one.spec.base) + 1]
+        ]
         return red(one) if 5 in stack else done(one, verdict=Verdict.PASS)
 
     world.test = test
@@ -102,7 +107,9 @@ def test_paths_that_the_review_refuses_are_left_out_and_named() -> None:
 
 def test_a_rule_that_the_review_refuses_altogether_is_not_landed() -> None:
     world = World((rule("one"), rule("two")), shard_count=1)
-    world.review = lambda one: refused(one) if one.spec.step.startswith("one") else done(one, verdict=Verdict.PASS)
+    world.review = lambda one: (
+        refused(one) if one.spec.step.startswith("one") else done(one, verdict=Verdict.PASS)
+    )
 
     finished(world)
 
@@ -120,7 +127,9 @@ def test_a_rule_that_finds_nothing_is_unchanged_and_only_that_fails_the_task() -
 
 def test_nothing_lands_untested_unless_it_is_allowed() -> None:
     strict = finished(World((rule("one"),), baseline=Verdict.COULD_NOT_RUN))
-    loose = finished(World((rule("one"),), baseline=Verdict.COULD_NOT_RUN, request=request(allow_untested=True)))
+    loose = finished(
+        World((rule("one"),), baseline=Verdict.COULD_NOT_RUN, request=request(allow_untested=True))
+    )
 
     assert strict.state.status is TaskStatus.FAILED
     assert "--env" in strict.state.reason
@@ -160,7 +169,15 @@ def test_a_contract_that_no_engine_repeats_is_run_twice_and_compared() -> None:
 
 def test_a_contract_that_changes_nothing_needs_no_review_and_no_test() -> None:
     noop = rule("noop", proof=Proof.NONE, changes_tree=False)
-    world = finished(World((noop,), shard_count=20, canary=False, change=unchanged, request=request(test=None, allow_untested=True)))
+    world = finished(
+        World(
+            (noop,),
+            shard_count=20,
+            canary=False,
+            change=unchanged,
+            request=request(test=None, allow_untested=True),
+        )
+    )
 
     assert len(world.steps_of(ActionKind.CHANGE)) == 20
     assert not world.steps_of(ActionKind.REVIEW)
