@@ -51,9 +51,9 @@ def _parts(data: bytes) -> dict[str, _Part] | None:
         for number in range(start, (node.end_lineno or start) + 1):
             if number < len(owner):
                 owner[number] = name
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+    for found in ast.walk(tree):
+        if isinstance(found, ast.Import | ast.ImportFrom):
+            for number in range(found.lineno, (found.end_lineno or found.lineno) + 1):
                 if number < len(owner) and owner[number] == _REST:
                     owner[number] = _IMPORTS
     parts: dict[str, list[bytes]] = {_IMPORTS: [], _REST: []}

@@ -2,20 +2,22 @@
 
 Python by compiling (which also finds a `from __future__` that is too late), in the file's own encoding; JSON, TOML
 and YAML by their parsers; what else ast-grep knows by its error nodes. Python that this Python cannot
-compile even before the change (another version's syntax) is compared by error nodes too.
+compile even before the change (another version's syntax) is judged by error nodes too.
 """
 
 import json
 import tomllib
 import warnings
 from collections.abc import Callable
+from enum import Enum
 from pathlib import PurePosixPath
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from engines.languages import count_errors, language_of
+from engines.languages import language_of
 from reviewer.case import Case, Change, GateReport, finding, judge
+from reviewer.error_nodes import count_error_nodes
 from reviewer.text import PYTHON_ENDINGS, declared_encoding, decoded
 from schemas.handoff import Finding
 
@@ -24,47 +26,51 @@ _MAX_YAML_BYTES = 1024 * 1024
 _TOO_DEEP = "it is nested too deep"
 
 
+class _Answer(Enum):
+    """What came of one file that is not a finding."""
+
+    PARSES = "parsed"
+    BROKEN_BEFORE = "broken_before"
+    NO_PARSER = "no_parser"
+
+
 def parses(case: Case) -> GateReport:
     """Compare what parses before and after, file by file."""
     looked_at = [change for change in case.changes if change.has_text and change.after != change.before]
-    found, checked = [], 0
-    for change in looked_at:
-        verdict = _still_parses(change)
-        if verdict is None:
-            continue
-        checked += 1
-        if isinstance(verdict, Finding):
-            found.append(verdict)
-    counts = {"files": len(looked_at), "parsed": checked, "no_parser": len(looked_at) - checked}
-    return judge("parses", found, clean=f"{checked} changed files parse as before", counts=counts)
+    answers = [_still_parses(change) for change in looked_at]
+    found = [answer for answer in answers if isinstance(answer, Finding)]
+    counts = {"files": len(looked_at)} | {kind.value: answers.count(kind) for kind in _Answer}
+    clean = f"{counts['parsed']} changed files parse as before"
+    return judge("parses", found, clean=clean, counts=counts)
 
 
-def _still_parses(change: Change) -> Finding | bool | None:
-    """True, or a finding; None where nothing here parses such a file."""
+def _still_parses(change: Change) -> Finding | _Answer:
     check = _exact_parser(change)
     if check is not None and (change.before is None or check(change.before) is None):
         trouble = check(change.after or b"")
-        return True if trouble is None else _broken(change, *trouble)
+        return _Answer.PARSES if trouble is None else _broken(change, *trouble)
     return _by_error_nodes(change)
 
 
-def _by_error_nodes(change: Change) -> Finding | bool | None:
-    """Not more error nodes than before; for a file that no exact parser takes."""
+def _by_error_nodes(change: Change) -> Finding | _Answer:
+    """For a file that no exact parser takes; error nodes of a file that had some before say nothing."""
     language = language_of(change.path)
     if language is None:
-        return None
-    before = 0 if change.before is None else _errors_in(change.path, change.before, language)
-    after = _errors_in(change.path, change.after or b"", language)
+        return _Answer.NO_PARSER
+    before = 0 if change.before is None else _errors_in(change.path, change.before, language.name)
+    after = _errors_in(change.path, change.after or b"", language.name)
     if before is None or after is None:
-        return None
-    if after <= before:
-        return True
-    return _broken(change, 0, f"{after} places do not parse as {language} (before: {before})")
+        return _Answer.NO_PARSER
+    if before:
+        return _Answer.BROKEN_BEFORE
+    if after:
+        return _broken(change, 0, f"{after} places are no {language.name}")
+    return _Answer.PARSES
 
 
 def _errors_in(path: str, data: bytes, language: str) -> int | None:
     text = decoded(data, declared_encoding(path, data))
-    return None if text is None else count_errors(text, language)
+    return None if text is None else count_error_nodes(text, language)
 
 
 # A parser gives None for what parses, else (line, why).

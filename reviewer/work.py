@@ -109,6 +109,7 @@ def _failure(reports: list[GateReport]) -> Failure:
 def _risks(reports: list[GateReport]) -> tuple[RiskNote, ...]:
     """What the gates could not look at: it is no fault, but a reader should know."""
     notes = {
+        "broken_before": "changed files did not parse before either, so nothing is said about them",
         "no_parser": "changed files are in no language that is parsed here; only their bytes were checked",
         "unreadable": "Python files cannot be decoded, so ruff did not look at them",
     }

@@ -100,6 +100,14 @@ class Desk:
                     "Work could not be dispatched.", action="dispatch_failed", task=offer.task
                 )
 
+    def picture(self, work: Work, at: int) -> None:
+        """Add how the tasks that changed look now: once a group, however many decisions it held."""
+        for task in work.changed:
+            row = task_row(self.states[task], at)
+            if row is not None:
+                work.group.tasks[task] = row
+        self._forget_old()
+
     def _decide(self, work: Work, task: str, message: Message, envelope: Envelope | None, at: int) -> None:
         """Decide, and only if all that follows could be made, keep it."""
         state = self.states.get(task) or TaskState(task)
@@ -124,8 +132,6 @@ class Desk:
                 work.effects.append(one)
             else:
                 work.postings.append(one)
-        if (row_ := task_row(decision.state, at)) is not None:
-            work.group.tasks[task] = row_
         work.changed.add(task)
         self._tell(decision.state, decision.events)
         for refusal in unsendable:
@@ -157,7 +163,7 @@ class Desk:
                 log = self._log.warning if told.warns else self._log.info
                 log(told.text, action=told.action, task=state.task)
 
-    def forget_old(self) -> None:
+    def _forget_old(self) -> None:
         """Let go of all but the last ended tasks; the journal has them."""
         ended = [task for task, state in self.states.items() if state.status.is_final]
         for task in ended[:-ENDED_AT_HAND]:

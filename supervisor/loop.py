@@ -164,6 +164,7 @@ class Supervisor:
         for item in items:
             self._sorting.take(work, item, known, at)
         self._desk.dispatch(work, at)
+        self._desk.picture(work, at)
         work.group.workers |= self._roll_call.rows()
         work.group.sent += self._take_confirmed()
         await self._write(work)
@@ -171,7 +172,6 @@ class Supervisor:
         for effect in work.effects:
             self._effects.start(effect)
         self._dirty_tasks |= work.changed
-        self._desk.forget_old()
 
     async def _known(self, ids: list[str]) -> set[str]:
         return set(await self._in_database(lambda: self._journal.known(ids))) if ids else set()

@@ -75,7 +75,7 @@ class Sorting:
             self._fact(work, item, known, at)
             return
         if item.queue == self._topology.dead:
-            work.group.dead.append(dead_row(item, at))
+            work.group.dead.append(dead_row(item, at, environment=self._topology.environment))
             self._metrics.dead_letters.labels(reason="parked").inc()
             work.deliveries.append(item)
             return
@@ -162,7 +162,7 @@ class Sorting:
                 self._desk.take(work, fact, at)
             except Exception:
                 self._log.exception("Nor can its attempt be ended.", action="message_failed")
-        work.group.dead.append(dead_row(delivery, at, reason=fault))
+        work.group.dead.append(dead_row(delivery, at, environment=self._topology.environment, reason=fault))
         if delivery not in work.deliveries:
             work.deliveries.append(delivery)
 

@@ -12,13 +12,14 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 SETTINGS = Path(__file__).with_suffix(".json")
 # Enough to prove the point; a report must not grow with the size of the project.
 MAX_FILES = 5000
 
 
-def pytest_configure(config):  # type: ignore[no-untyped-def]
+def pytest_configure(config: Any) -> None:
     """Read the settings once per process (pytest-xdist loads this in every worker)."""
     settings = json.loads(SETTINGS.read_text("utf-8"))
     config.pluginmanager.register(Probe(settings), "rolecall-probe")
@@ -27,12 +28,12 @@ def pytest_configure(config):  # type: ignore[no-untyped-def]
 class Probe:
     """The hooks, with their settings: `tree` and `report` are folders, `only` a list of node ids or null."""
 
-    def __init__(self, settings):  # type: ignore[no-untyped-def]
+    def __init__(self, settings: Any) -> None:
         self.tree = Path(settings["tree"]).resolve()
         self.report = Path(settings["report"])
         self.only = None if settings["only"] is None else frozenset(settings["only"])
 
-    def pytest_collection_modifyitems(self, config, items):  # type: ignore[no-untyped-def]
+    def pytest_collection_modifyitems(self, config: Any, items: Any) -> None:
         """Name every test, and keep only the wanted ones."""
         for item in items:
             getattr(item, "user_properties", []).append(("rolecall_nodeid", item.nodeid))
@@ -40,9 +41,10 @@ class Probe:
             config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in self.only])
             items[:] = [item for item in items if item.nodeid in self.only]
 
-    def pytest_unconfigure(self, config):  # type: ignore[no-untyped-def]
+    def pytest_unconfigure(self) -> None:
         """Write down what was loaded from where."""
-        inside, outside = [], {}
+        inside = []
+        outside = {}
         for name, module in list(sys.modules.items()):
             file = file_of(module)
             if file is None:
@@ -57,7 +59,7 @@ class Probe:
             (self.report / f"loaded-{os.getpid()}.json").write_text(json.dumps(report), "utf-8")
 
 
-def file_of(module):  # type: ignore[no-untyped-def]
+def file_of(module: Any) -> Any:
     """The file of a loaded module, or None; looked up without waking a lazy module."""
     try:
         file = object.__getattribute__(module, "__dict__").get("__file__")

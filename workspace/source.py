@@ -14,6 +14,7 @@ from workspace.hub import Hub
 from workspace.hub_store import ObjectFormat
 from workspace.objects import ObjectReader
 from workspace.remote import FETCH, FETCH_SETTINGS, locked, patiently
+from workspace.writing import AUTHOR
 
 # More are counted, not named.
 _MOST_LEFT_OUT = 200
@@ -92,9 +93,7 @@ class Source:
                 suggestion="Start an environment of its own for this repository (`ROLECALL_ENVIRONMENT=NAME`).",
             )
         if hub.is_remote:
-            patiently(
-                self.git_dir, "push", "--quiet", "--no-verify", "--force", hub.location, f"{commit}:{ref}"
-            )
+            self._push(hub.location, commit, ref)
             return
         with locked(hub.repository):
             if not hub.has(commit):
@@ -146,20 +145,35 @@ class Source:
         return True
 
     def _require_base(self, hub: Hub, commit: str) -> None:
-        """The hub's commits must end at one that is here: git would else make this clone a shallow one."""
+        """What the task started from must be here: git would else make this clone a shallow one."""
+        shallow = hub.repository / "shallow"
+        cut = set(shallow.read_text("ascii").split()) if shallow.exists() and not hub.is_remote else set()
         here = ObjectReader(self.git_dir)
         try:
             while here.kind(commit) is None:
                 hub.ensure(commit)
-                parents = hub.objects.commit(commit).parents
-                if not parents or not (hub.has(parents[0]) or here.kind(parents[0])):
+                found = hub.objects.commit(commit)
+                is_ours = found.header(b"author").startswith(AUTHOR.encode())
+                if commit in cut or not is_ours or not found.parents:
                     raise WorkspaceError(
-                        f"{self.path} no longer has the commit that the task started from.",
+                        f"{self.path} no longer has the commit {commit[:12]} that the task started from.",
                         suggestion="Fetch or restore it, then `rolecall deliver` again.",
                     )
-                commit = parents[0]
+                commit = found.parents[0]
         finally:
             here.close()
+
+    def _push(self, url: str, commit: str, ref: str) -> None:
+        try:
+            patiently(self.git_dir, "push", "--quiet", "--no-verify", "--force", url, f"{commit}:{ref}")
+        except GitError as error:
+            # receive.shallowUpdate would take it, but makes git 2.39 crash when a shallow clone deletes a ref.
+            if "shallow update not allowed" in error.stderr:
+                raise ContractError(
+                    f"{self.path} is a shallow clone, and the hub at {url} takes whole histories only.",
+                    suggestion="`git fetch --unshallow` completes the clone.",
+                ) from error
+            raise
 
     def _at(self, ref: str) -> str | None:
         said = git(self.git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1, 128))

@@ -75,7 +75,8 @@ def test_what_libraries_log_takes_the_same_way(tmp_path: Path) -> None:
         logging.getLogger("aio_pika").info("chatter")
 
     assert [(one["level"], one["action"], one["text"]) for one in records(path)] == [
-        ("error", "library", "It broke: 7")
+        ("error", "library", "It broke: 7"),
+        ("error", "callback_failed", "Not handled."),
     ]
 
 

@@ -32,6 +32,11 @@ def results(*, by: Source = Source.JUNIT, exit_code: int = 0, **cases: str) -> R
     )
 
 
+def command_ended(exit_code: int) -> Results:
+    status = Status.FAILED if exit_code else Status.PASSED
+    return Results(Source.EXIT_CODE, {WHOLE_COMMAND: Case(status)}, exit_code, 1000)
+
+
 def run_of(
     found: Results | None,
     *,
@@ -159,8 +164,8 @@ def test_without_a_head_what_fails_twice_is_blamed() -> None:
 
 
 def test_a_command_without_single_tests_is_run_as_a_whole() -> None:
-    red = results(by=Source.EXIT_CODE, exit_code=1, **{WHOLE_COMMAND: "failed"})
-    green = results(by=Source.EXIT_CODE, **{WHOLE_COMMAND: "passed"})
+    red = command_ended(1)
+    green = command_ended(0)
     runner = ScriptedRunner((CANDIDATE, False, red), (HEAD, False, green), can_narrow=False)
 
     assert blame_for(runner, {WHOLE_COMMAND: "why"}).blamed == {WHOLE_COMMAND: "why"}
@@ -240,7 +245,7 @@ def test_test_files_of_which_nothing_is_collected_could_not_run() -> None:
 
 
 def test_a_red_command_is_no_baseline() -> None:
-    red = results(by=Source.EXIT_CODE, exit_code=2, **{WHOLE_COMMAND: "failed"})
+    red = command_ended(2)
 
     assert judge_baseline(run_of(red), SPEC, frozenset()).verdict is Verdict.COULD_NOT_RUN
 
