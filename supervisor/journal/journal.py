@@ -40,7 +40,8 @@ _IDS_A_QUERY = 500
 class Group:
     """The rows of one transaction.
 
-    `sent` are outbox messages whose publish was confirmed; a lease of None has ended.
+    `sent` are outbox messages whose publish was confirmed; a lease of None has
+    ended, a worker of None is gone from the list.
     """
 
     inbox: list[Row] = field(default_factory=list)
@@ -49,7 +50,7 @@ class Group:
     tasks: dict[str, Row] = field(default_factory=dict)
     steps: list[Row] = field(default_factory=list)
     leases: dict[LeaseKey, Row | None] = field(default_factory=dict)
-    workers: dict[str, Row] = field(default_factory=dict)
+    workers: dict[str, Row | None] = field(default_factory=dict)
     dead: list[Row] = field(default_factory=list)
     sent: list[Row] = field(default_factory=list)
 
@@ -59,6 +60,10 @@ class Group:
         return not any(
             (self.inbox, self.events, self.outbox, self.tasks, self.steps, self.leases)
         ) and not any((self.workers, self.dead, self.sent))
+
+
+class JournalUnavailableError(SettingsError):
+    """The journal cannot be written now (locked, read-only, disk full); nothing of the group is in it."""
 
 
 class Journal:
@@ -98,9 +103,18 @@ class Journal:
         return epoch
 
     def write(self, group: Group) -> None:
-        """Write a group in one transaction; on return it is on disk."""
+        """Write a group in one transaction; on return it is on disk. Raises JournalUnavailableError."""
         if group.is_empty:
             return
+        try:
+            self._write(group)
+        except OperationalError as error:
+            raise JournalUnavailableError(
+                f"The journal cannot be written: {error.orig}.",
+                suggestion="Check the disk and its permissions.",
+            ) from error
+
+    def _write(self, group: Group) -> None:
         with self._engine.begin() as connection:
             _insert(connection, t.inbox, group.inbox, ignore_known=True)
             _insert(connection, t.events, group.events)
@@ -108,7 +122,7 @@ class Journal:
             _upsert(connection, t.tasks, group.tasks.values())
             _upsert(connection, t.steps, group.steps)
             _change_leases(connection, group.leases)
-            _upsert(connection, t.workers, group.workers.values())
+            _change_workers(connection, group.workers)
             _insert(connection, t.dead, group.dead, ignore_known=True)
             _mark_sent(connection, group.sent)
 
@@ -204,6 +218,13 @@ def _change_leases(connection: Connection, leases: Mapping[LeaseKey, Row | None]
         connection.execute(
             statement, [{"b_action": one[0], "b_attempt": one[1], "b_instance": one[2]} for one in ended]
         )
+
+
+def _change_workers(connection: Connection, workers: Mapping[str, Row | None]) -> None:
+    _upsert(connection, t.workers, [row for row in workers.values() if row is not None])
+    gone = [instance for instance, row in workers.items() if row is None]
+    if gone:
+        connection.execute(delete(t.workers).where(t.workers.c.instance.in_(gone)))
 
 
 def _mark_sent(connection: Connection, rows: list[Row]) -> None:

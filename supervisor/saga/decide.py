@@ -82,7 +82,8 @@ def _receive(turn: Turn, message: Message) -> None:
 
 def _submit(turn: Turn, message: Submit) -> None:
     if message.request is None or message.refused:
-        turn.happen(ev.TaskRejected(at=turn.at, reason=message.refused or "the request could not be read"))
+        reason = message.refused or "the request could not be read"
+        turn.happen(ev.TaskRejected(at=turn.at, reason=reason, request=message.request))
         return
     turn.happen(
         ev.TaskAccepted(

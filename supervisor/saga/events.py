@@ -41,9 +41,10 @@ class TaskAccepted(Event):
 
 
 class TaskRejected(Event):
-    """The request cannot be worked on."""
+    """The request cannot be worked on (`request` is None where not even that could be read)."""
 
     reason: str
+    request: TaskRequest | None = None
 
 
 class PhaseEntered(Event):

@@ -39,7 +39,15 @@ def _accepted(state: TaskState, event: ev.TaskAccepted) -> TaskState:
 
 def _rejected(state: TaskState, event: ev.TaskRejected) -> TaskState:
     status = moved(TASK_MOVES, state.status, TaskStatus.REJECTED)
-    return replace(state, status=status, phase=Phase.DONE, reason=event.reason, ended_at=event.at)
+    return replace(
+        state,
+        request=event.request,
+        status=status,
+        phase=Phase.DONE,
+        reason=event.reason,
+        accepted_at=event.at,
+        ended_at=event.at,
+    )
 
 
 def _phase_entered(state: TaskState, event: ev.PhaseEntered) -> TaskState:

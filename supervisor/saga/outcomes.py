@@ -193,8 +193,8 @@ def _changed(turn: Turn, action: ActionState, message: HandOff) -> None:
             f"two runs gave different results ({first.result} and {twin.result}): the contract is not pure"
         )
         end_step(turn, step, StepStatus.UNLANDED, (Refusal(step=step.step, reason=reason),))
-    elif first is not None and twin is not None and first.result is None:
-        end_step(turn, step, StepStatus.UNCHANGED)
+    elif first is not None and first.result is None and proof is not Proof.RERUN:
+        end_step(turn, step, StepStatus.UNCHANGED)  # nothing to judge: a second run agreed, or none can
     elif first is not None:
         attempts.open_action(turn, specs.review_spec(turn.state, step, first.result))
 

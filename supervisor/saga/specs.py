@@ -206,6 +206,7 @@ def _spec(
         kind=kind,
         step=step,
         rule=rule,
+        rule_id=state.rules[rule].request.rule if rule is not None else None,
         contract=contract.ref,
         pool=contract.pool,
         pure=contract.pure,

@@ -84,6 +84,7 @@ class ActionSpec(Tolerant):
     kind: ActionKind
     step: str
     rule: int | None
+    rule_id: str | None = None
     contract: str
     pool: str
     pure: bool = True
