@@ -8,10 +8,10 @@ The names are loaded when they are first used, so that the command line starts q
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rolecall.roles import Contract as Contract
-    from rolecall.roles import Files as Files
-    from rolecall.roles import Result as Result
-    from rolecall.roles import Role as Role
+    from rolecall.authoring import Contract as Contract
+    from rolecall.authoring import Files as Files
+    from rolecall.authoring import Result as Result
+    from rolecall.authoring import Role as Role
 
 __all__ = ["Contract", "Files", "Result", "Role"]
 
@@ -20,5 +20,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module("rolecall.roles"), name)
+        return getattr(import_module("rolecall.authoring"), name)
     raise AttributeError(f"module 'rolecall' has no attribute {name!r}")

@@ -6,6 +6,7 @@ Exit codes are those of `schemas.errors.ExitCode`; 130 is an interruption that n
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 import click
 
@@ -17,6 +18,9 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that lacks a character must not end a command
+            stream.reconfigure(errors="replace")
     try:
         code = program.main(args=arguments, prog_name="rolecall", standalone_mode=False)
     except RolecallError as error:

@@ -32,7 +32,9 @@ TABLE = (
     Entry("run", _REFACTOR, "Submit a refactor, watch it, report, and deliver the branch.", "run:command"),
     Entry("submit", _REFACTOR, "Submit a refactor and print its id.", "submit:command"),
     Entry("watch", _REFACTOR, "Follow a running task; deliver when it is done.", "watch:command"),
-    Entry("deliver", _REFACTOR, "Create the branch of a finished task in your repository.", "deliver:command"),
+    Entry(
+        "deliver", _REFACTOR, "Create the branch of a finished task in your repository.", "deliver:command"
+    ),
     Entry("cancel", _REFACTOR, "End a task; what landed stays landed.", "cancel:command"),
     Entry("list", _LOOK, "The tasks of this environment, newest first.", "list:command"),
     Entry("status", _LOOK, "Where a task is, and what it waits for.", "status:command"),
@@ -85,7 +87,9 @@ class Program(click.Group):
         """The commands by section, from the table alone."""
         for section in dict.fromkeys(entry.section for entry in TABLE):
             with formatter.section(section):
-                formatter.write_dl([(entry.name, entry.summary) for entry in TABLE if entry.section == section])
+                formatter.write_dl(
+                    [(entry.name, entry.summary) for entry in TABLE if entry.section == section]
+                )
 
 
 @click.group(
