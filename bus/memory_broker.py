@@ -183,12 +183,13 @@ class MemoryBroker:
         """Delete a queue with what is in it; its consumers end."""
         gone = self.queues.pop(queue)
         gone.close()
-        for subscription in tuple(gone.subscriptions):
-            subscription.cancel()
-            subscription.on_gone()
         for bound in self._bindings.values():
             for pair in [pair for pair in bound if pair[1] == queue]:
                 del bound[pair]
+        # Last: whoever consumed from it may declare it again at once.
+        for subscription in tuple(gone.subscriptions):
+            subscription.cancel()
+            subscription.on_gone()
 
     def publish(self, exchange: str, message: Stored) -> bool:
         """Put a message into every queue that matches; False if none did, nor one of the alternate exchange."""

@@ -32,7 +32,7 @@ _BROKER_REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Where a dead letter came from and why. `by` is the instance that parked it, or `broker`; `at` microseconds UTC."""
+    """Where a dead letter came from and why. `exchange` has no environment prefix. `by` is the instance that parked it, or `broker`; `at` microseconds UTC."""
 
     reason: str
     queue: str
@@ -60,7 +60,7 @@ def parking_key(delivery: Delivery, environment: str) -> str:
     return delivery.queue.removeprefix(f"{environment}.")[:255]
 
 
-def why_dead(headers: Mapping[str, Any]) -> DeadLetter | None:
+def why_dead(headers: Mapping[str, Any], environment: str) -> DeadLetter | None:
     """What the headers of a dead letter tell; None if they tell nothing."""
     if _REASON in headers:
         return DeadLetter(
@@ -81,7 +81,7 @@ def why_dead(headers: Mapping[str, Any]) -> DeadLetter | None:
     return DeadLetter(
         reason=_BROKER_REASONS.get(reason, reason),
         queue=str(death.get("queue", "")),
-        exchange=str(death.get("exchange", "")),
+        exchange=str(death.get("exchange", "")).removeprefix(f"{environment}."),
         key=str(keys[0]),
         by="broker",
         at=int(time.timestamp() * 1_000_000) if isinstance(time, datetime) else 0,

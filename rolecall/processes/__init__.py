@@ -1,0 +1,1 @@
+"""Processes that Rolecall starts and stops on this machine."""
