@@ -343,13 +343,17 @@ async def test_a_process_told_to_rest_takes_nothing_until_it_has_rested(stage: R
 async def test_a_later_order_to_rest_takes_over(stage: RoleStage) -> None:
     workers = HeldWorkers()
     async with stage.role(workers):
+        await stage.order("role.rested", RoleRested(seconds=0.05, reason="a moment"))
         await stage.order("role.rested", RoleRested(seconds=3600, reason="for long"))
         await stage.heartbeat(lambda body: body["state"] == "resting")
+        states = [(await stage.heartbeat(lambda body: True))["state"] for _ in range(4)]
         await stage.order("role.rested", RoleRested(seconds=0, reason="enough"))
         await stage.heartbeat(lambda body: body["state"] == "ready")
 
         await stage.send_work(action())
         await workers.started(1)
+
+    assert states == ["resting"] * 4
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------
