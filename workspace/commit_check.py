@@ -11,7 +11,7 @@ from schemas.errors import WorkspaceError
 from schemas.handoff import Finding
 from schemas.scope import Reach
 from workspace.effects import Effect, effects_of
-from workspace.entries import LINK_MODE, SUBMODULE_MODE
+from workspace.entries import LINK_MODE, SUBMODULE_MODE, to_text
 from workspace.hub import Hub
 from workspace.objects import Commit, ObjectReader
 from workspace.path_rules import danger, leaves_tree
@@ -54,7 +54,7 @@ def check_result(
         if path in absent:
             findings.append(_finding("objects", "has content that is not in the hub.", path))
         if path in links and leaves_tree(path, links[path]):
-            findings.append(_finding("links", f"points out of the tree, to {_text(links[path])!r}.", path))
+            findings.append(_finding("links", f"points out of the tree, to {to_text(links[path])!r}.", path))
         if len(findings) >= _MOST_FINDINGS:
             break
     return tuple(findings[:_MOST_FINDINGS])
@@ -67,9 +67,9 @@ def _commit_faults(base: str, before: Commit, after: Commit) -> Iterator[Finding
     who = identity(before.date)
     expected = [b"tree", b"parent", b"author", b"committer"]
     if [key for key, _ in after.headers] != expected or after.header(b"author") != who:
-        yield _finding("commit", f"The result's author and dates are not the fixed ones ({_text(who)}).")
+        yield _finding("commit", f"The result's author and dates are not the fixed ones ({to_text(who)}).")
     elif after.header(b"committer") != who:
-        yield _finding("commit", f"The result's committer is not the fixed one ({_text(who)}).")
+        yield _finding("commit", f"The result's committer is not the fixed one ({to_text(who)}).")
     if not after.message.strip() or not _is_utf8(after.message):
         yield _finding("commit", "The result's message is empty or not UTF-8.")
     if before.tree == after.tree:
@@ -87,7 +87,7 @@ def _path_faults(
             yield _finding("path", "is new and has a backslash, which other systems take for a folder.", path)
         if new.mode not in _MODES and (old is None or old.mode != new.mode):
             yield _finding("path", f"has the mode {new.mode}.", path)
-    if not reach.admits(_text(path)):
+    if not reach.admits(to_text(path)):
         yield _finding("scope", "is outside the scope of this step.", path)
     for effect in sorted(effects_of(path, old, new)):
         if effect not in allow:
@@ -110,7 +110,7 @@ def _absent_blobs(reader: ObjectReader, changed: Mapping[bytes, Difference]) -> 
 def _finding(gate: str, text: str, path: bytes | None = None) -> Finding:
     if path is None:
         return Finding(gate=gate, text=text)
-    return Finding(gate=gate, text=f"{_text(path)!r} {text}", path=_text(path))
+    return Finding(gate=gate, text=f"{to_text(path)!r} {text}", path=to_text(path))
 
 
 def _is_utf8(message: bytes) -> bool:
@@ -119,7 +119,3 @@ def _is_utf8(message: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")

@@ -54,6 +54,16 @@ class NewFile:
     data: bytes
 
 
+def to_bytes(path: str) -> bytes:
+    """A path as git and the file system have it."""
+    return path.encode("utf-8", "surrogateescape")
+
+
+def to_text(path: bytes) -> str:
+    """A path as we carry it."""
+    return path.decode("utf-8", "surrogateescape")
+
+
 def blob_id(data: bytes, object_format: Literal["sha1", "sha256"] = "sha1") -> str:
     """The id that git gives to these bytes as a blob."""
     whole = b"blob %d\0%s" % (len(data), data)

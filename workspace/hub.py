@@ -13,15 +13,26 @@ from pathlib import Path
 from schemas.errors import ContractError, SettingsError, WorkspaceError
 from schemas.handoff import FileChange
 from schemas.words import ChangeKind
-from workspace.entries import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, SUBMODULE_MODE, Entry, NewFile, blob_id
+from workspace.entries import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    LINK_MODE,
+    SUBMODULE_MODE,
+    Entry,
+    NewFile,
+    blob_id,
+    to_bytes,
+    to_text,
+)
 from workspace.git import GitError, git
 from workspace.hub_store import ObjectFormat, create_repository, is_url, object_format_of
 from workspace.line_counts import line_counts
+from workspace.listing import list_entries, make_entry
 from workspace.objects import MissingObjectError, ObjectReader
 from workspace.path_rules import danger
 from workspace.remote import Remote
 from workspace.splice import splice
-from workspace.tree_walk import Leaf, canonical_mode, clashes, differences, leaf_at, leaves
+from workspace.tree_walk import Leaf, canonical_mode, clashes, differences, leaf_at
 from workspace.writing import write_commit
 
 # Snapshots whose list of files is kept: the base, the head and a few results.
@@ -193,19 +204,19 @@ class Hub:
         """
         self.ensure(base)
         parent = self.objects.commit(base)
-        wanted = {path.encode("utf-8", "surrogateescape"): new for path, new in changes.items()}
+        wanted = {to_bytes(path): new for path, new in changes.items()}
         for path, new in wanted.items():
             reason = danger(path) if new is not None else None
             if reason is not None:
-                raise ContractError(f"The path {_text(path)!r} {reason}; no result may hold it.")
+                raise ContractError(f"The path {to_text(path)!r} {reason}; no result may hold it.")
             if new is not None and canonical_mode(new.mode) not in _MODES:
-                raise ContractError(f"{_text(path)!r} cannot have the mode {new.mode!r}.")
+                raise ContractError(f"{to_text(path)!r} cannot have the mode {new.mode!r}.")
         effective = {path: new for path, new in wanted.items() if self._differs(parent.tree, path, new)}
         if not effective:
             return base
         bad = clashes(self.objects, parent.tree, effective)
         if bad:
-            raise ContractError(f"{_text(min(bad))!r} would be a file and a folder at once.")
+            raise ContractError(f"{to_text(min(bad))!r} would be a file and a folder at once.")
         return write_commit(self.repository, base, parent, effective, message=message)
 
     def compose(self, head: str, results: Sequence[tuple[str, str]], *, message: str) -> Composed | Conflict:
@@ -215,12 +226,12 @@ class Hub:
         spliced = splice(self.objects, head, results)
         if spliced.conflicts:
             fighters = {result for results_at in spliced.conflicts.values() for result in results_at}
-            return Conflict(tuple(map(_text, spliced.conflicts)), tuple(sorted(fighters)))
+            return Conflict(tuple(map(to_text, spliced.conflicts)), tuple(sorted(fighters)))
         if not spliced.changes:
             return Composed(head, ())
         parent = self.objects.commit(head)
         commit = write_commit(self.repository, head, parent, spliced.changes, message=message)
-        return Composed(commit, tuple(map(_text, spliced.changes)))
+        return Composed(commit, tuple(map(to_text, spliced.changes)))
 
     # ---- refs ----------------------------------------------------------------------------------------------------
 
@@ -264,9 +275,23 @@ class Hub:
     # ---- helpers -------------------------------------------------------------------------------------------------
 
     def _list(self, tree: str) -> dict[str, Entry]:
-        found = leaves(self.objects, tree)
-        sizes = self.objects.sizes(leaf.oid for leaf in found.values() if leaf.mode != SUBMODULE_MODE)
-        return {_text(path): _entry(leaf, sizes) for path, leaf in found.items()}
+        """The files of a tree: what differs from a tree that we know, or all of them."""
+        known = next((other for other in reversed(self._lists) if self._are_alike(other, tree)), None)
+        if known is None:
+            return list_entries(self.repository, tree)
+        differing = differences(self.objects, known, tree)
+        leaves = {to_text(path): new for path, (_, new) in differing.items()}
+        sizes = self.objects.sizes(new.oid for new in leaves.values() if new and new.mode != SUBMODULE_MODE)
+        entries = {path: entry for path, entry in self._lists[known].items() if path not in leaves}
+        entries |= {
+            p: make_entry(new.mode, new.oid, sizes.get(new.oid, 0)) for p, new in leaves.items() if new
+        }
+        return dict(sorted(entries.items(), key=lambda item: to_bytes(item[0])))
+
+    def _are_alike(self, one: str, other: str) -> bool:
+        """True for two states of one repository, by the names at their top."""
+        names, others = set(self.objects.tree(one)), set(self.objects.tree(other))
+        return 2 * len(names & others) >= len(names | others)
 
     def _differs(self, tree: str, path: bytes, new: NewFile | None) -> bool:
         stands = _canonical(leaf_at(self.objects, tree, path))
@@ -286,7 +311,7 @@ def _path_change(path: bytes, old: Leaf | None, new: Leaf | None, lines: tuple[i
         case _:
             kind = ChangeKind.MODIFIED
     return PathChange(
-        path=_text(path),
+        path=to_text(path),
         change=kind,
         old_mode=old.mode if old else None,
         new_mode=new.mode if new else None,
@@ -297,15 +322,5 @@ def _path_change(path: bytes, old: Leaf | None, new: Leaf | None, lines: tuple[i
     )
 
 
-def _entry(leaf: Leaf, sizes: Mapping[str, int]) -> Entry:
-    if leaf.mode == SUBMODULE_MODE:
-        return Entry(leaf.mode, "commit", leaf.oid, 0)
-    return Entry(canonical_mode(leaf.mode), "blob", leaf.oid, sizes[leaf.oid])
-
-
 def _canonical(leaf: Leaf | None) -> Leaf | None:
     return leaf and Leaf(canonical_mode(leaf.mode), leaf.oid)
-
-
-def _text(path: bytes) -> str:
-    return path.decode("utf-8", "surrogateescape")

@@ -23,7 +23,6 @@ _CONFIG = """\
 [receive]
 \tautogc = false
 \tfsckObjects = true
-\tshallowUpdate = true
 [receive "fsck"]
 \tzeroPaddedFilemode = ignore
 \tmissingSpaceBeforeDate = ignore

@@ -13,6 +13,8 @@ _DOT_GIT = re.compile(r"\.git|git~[0-9]+")
 _CONTROL_FILE = re.compile(
     r"\.gitmodules|gitmod~[0-9]+|gi7eba~[0-9]+|\.gitattributes|gitatt~[0-9]+|gi7d29~[0-9]+"
 )
+# What nearly all paths look like, and nothing below can object to: no part begins with a dot or holds ~ : \\.
+_PLAIN = re.compile(rb"(?:[A-Za-z0-9_][A-Za-z0-9_.+@=,-]*/)*[A-Za-z0-9_][A-Za-z0-9_.+@=,-]*")
 # What file systems take: longer names exist in no checkout.
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4000
@@ -20,6 +22,8 @@ _LONGEST_PATH = 4000
 
 def danger(path: bytes) -> str | None:
     """Why no commit may hold this path, as the end of a sentence; None if it may."""
+    if len(path) <= _LONGEST_NAME and _PLAIN.fullmatch(path):
+        return None
     if b"\0" in path or not path:
         return "is no path"
     if len(path) > _LONGEST_PATH:

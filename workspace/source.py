@@ -93,9 +93,7 @@ class Source:
                 suggestion="Start an environment of its own for this repository (`ROLECALL_ENVIRONMENT=NAME`).",
             )
         if hub.is_remote:
-            patiently(
-                self.git_dir, "push", "--quiet", "--no-verify", "--force", hub.location, f"{commit}:{ref}"
-            )
+            self._push(hub.location, commit, ref)
             return
         with locked(hub.repository):
             if not hub.has(commit):
@@ -164,6 +162,18 @@ class Source:
                 commit = found.parents[0]
         finally:
             here.close()
+
+    def _push(self, url: str, commit: str, ref: str) -> None:
+        try:
+            patiently(self.git_dir, "push", "--quiet", "--no-verify", "--force", url, f"{commit}:{ref}")
+        except GitError as error:
+            # receive.shallowUpdate would take it, but makes git 2.39 crash when a shallow clone deletes a ref.
+            if "shallow update not allowed" in error.stderr:
+                raise ContractError(
+                    f"{self.path} is a shallow clone, and the hub at {url} takes whole histories only.",
+                    suggestion="`git fetch --unshallow` completes the clone.",
+                ) from error
+            raise
 
     def _at(self, ref: str) -> str | None:
         said = git(self.git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1, 128))

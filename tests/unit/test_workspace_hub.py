@@ -207,9 +207,39 @@ def test_a_tree_that_git_would_not_write_is_refused(hub: Hub, rows: list[tuple[s
     ids = {"BLOB": hub.write_blob(b"x"), "EMPTY": run_git(hub.repository, "mktree", stdin=b"")}
     tree = tree_of(hub, [(mode, name, ids[oid]) for mode, name, oid in rows])
     commit = run_git(hub.repository, "commit-tree", "-m", "odd", tree)
+    base = root_commit(hub, {"a.py": b"1"})
+
+    with pytest.raises(BadTreeError):
+        hub.changes(base, commit)
+
+
+def test_a_name_twice_in_one_folder_is_refused_when_it_is_listed(hub: Hub) -> None:
+    row = ("100644", b"a", hub.write_blob(b"x"))
+    commit = run_git(hub.repository, "commit-tree", "-m", "odd", tree_of(hub, [row, row]))
 
     with pytest.raises(BadTreeError):
         hub.list_tree(commit)
+
+
+def test_a_list_that_is_made_from_a_known_one_is_the_same_as_a_fresh_one(hub: Hub) -> None:
+    base = root_commit(hub, {f"{folder}/{i}.py": b"x" for folder in "abc" for i in range(9)})
+    result = hub.commit(
+        base,
+        {
+            "a/1.py": None,
+            "a/2.py": NewFile(EXECUTABLE_MODE, b"longer"),
+            "b/new.py": NewFile(FILE_MODE, b"n"),
+            "c": NewFile(FILE_MODE, b"no folder now"),
+            **{f"c/{i}.py": None for i in range(9)},
+        },
+        message="m",
+    )
+    hub.list_tree(base)
+
+    patched = hub.list_tree(result)
+
+    with Hub.open(hub.repository) as fresh:
+        assert list(patched.items()) == list(fresh.list_tree(result).items())
 
 
 def test_a_ref_moves_only_from_where_it_is_said_to_stand(hub: Hub) -> None:

@@ -309,16 +309,21 @@ def test_a_hub_by_url_takes_the_base_and_gives_the_branch(repository: Path, tmp_
     assert run_git(repository, "rev-list", "--count", "rolecall/x") == "3"
 
 
-def test_a_shallow_clone_can_use_a_hub_of_ours_by_url(repository: Path, tmp_path: Path) -> None:
+def test_a_shallow_clone_is_told_to_complete_itself_for_a_hub_by_url(
+    repository: Path, tmp_path: Path
+) -> None:
     save(repository, {"c.py": "3\n"})
     run_git(tmp_path, "clone", "--quiet", "--depth=1", repository.as_uri(), "shallow")
     with (
         Hub.create(tmp_path / "server.git") as server,
         Hub.open(server.repository.as_uri(), cache_dir=tmp_path / "cache") as hub,
     ):
+        with pytest.raises(ContractError, match=r"shallow clone.*--unshallow"):
+            refactor(hub, tmp_path / "shallow")
+
+        run_git(tmp_path / "shallow", "fetch", "--quiet", "--unshallow")
         result = refactor(hub, tmp_path / "shallow")
         hub.publish("refs/rolecall/t/head", result)
-
         assert open_source(tmp_path / "shallow").deliver(hub, result, "rolecall/x")
 
 
