@@ -23,7 +23,7 @@ from tester.reports import read_report
 from tester.results import Case, Results, Source, Status
 from workspace.job import SandboxJob, SandboxLimits, SandboxResult, Stop
 from workspace.sandbox import run
-from workspace.trees import DisposableTree
+from workspace.trees import TreeKeeper
 from workspace.work import WorkContext
 
 # The one "test" of a command of which only the exit code is known.
@@ -77,7 +77,7 @@ class Run:
 
 
 class Runner:
-    """Runs the command of one spec on any commit, each time on a tree of its own."""
+    """Runs the command of one spec on any commit, each time on a tree that holds exactly that. A context manager."""
 
     def __init__(self, spec: TestSpec, context: WorkContext, budget: Budget) -> None:
         self.spec = spec
@@ -86,6 +86,13 @@ class Runner:
         self._pytest = as_pytest(spec.command)
         self._with_probe = self._pytest is not None and self._pytest.sees_pythonpath
         self._number = count(1)
+        self._trees = TreeKeeper(context.hub, context.scratch / "trees")
+
+    def __enter__(self) -> "Runner":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._trees.close()
 
     @property
     def can_narrow(self) -> bool:
@@ -108,14 +115,14 @@ class Runner:
         probe, reports = folder / "probe", folder / "reports"
         for one in (probe, reports):
             one.mkdir(parents=True)
-        with DisposableTree(self._context.hub, commit, folder / "tree") as tree:
-            stands_at = self.spec.checkout or tree
+        with self._trees.at(commit) as tree:
+            stands_at = self.spec.checkout or tree.path
             command = self._command(reports)
             if self._with_probe:
                 _lay_out_probe(probe, tree=stands_at, reports=reports, only=only)
             job = SandboxJob(
                 command=command,
-                tree=tree,
+                tree=tree.path,
                 log=folder / "log",
                 checkout=self.spec.checkout,
                 environment=self.spec.environment,

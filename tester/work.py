@@ -52,12 +52,13 @@ def handle(action: Action, context: WorkContext) -> Handoff:
     try:
         spec = TestSpec.of(action.input)
         budget = Budget.starting_now(action.time_limit_s, run_limit_s=spec.timeout_s)
-        runner = Runner(spec, context, budget)
         paths = frozenset(context.hub.list_tree(action.base))
-        if spec.baseline is None:
-            answer = _baseline(runner, action.base, paths, context)
-        else:
-            answer = _candidate(runner, action.base, from_blob(context.hub.read(spec.baseline)), context)
+        with Runner(spec, context, budget) as runner:
+            if spec.baseline is None:
+                answer = _baseline(runner, action.base, paths, context)
+            else:
+                baseline = from_blob(context.hub.read(spec.baseline))
+                answer = _candidate(runner, action.base, baseline, context)
         results = _store(answer.run.results, action, context)
     except RolecallError as error:
         return watch.failed(action, error, outcome=Outcome.COULD_NOT_RUN, verdict=Verdict.COULD_NOT_RUN)
