@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from schemas.errors import ContractError
 
-# UUIDv7 begins with its time of birth in milliseconds: the first 13 characters tell tasks apart and still sort.
-SHORT_ID = 13
+# The end of a UUIDv7 is random: eight characters of it tell tasks apart, and the branch's name ends in them too.
+SHORT_ID = 8
 _SPAN = re.compile(r"(\d+)\s*(s|sec|m|min|h|hour|d|day|w|week)s?(?:\s+ago)?")
 _SECONDS = {
     "s": 1,
@@ -27,7 +27,7 @@ _SECONDS["week"] = _SECONDS["w"]
 
 def short(task: str) -> str:
     """The part of a task's id that people copy; every command takes it."""
-    return task[:SHORT_ID]
+    return task[-SHORT_ID:]
 
 
 def amount(count: int, noun: str, plural: str = "") -> str:

@@ -1,11 +1,13 @@
 """Where the commands that only look read from: the journal and the hub of this environment, running or not."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from bus.settings import Settings
+from schemas.contracts import ContractRegistry
 from schemas.errors import ContractError, SettingsError
-from schemas.report import Report
+from schemas.report import Report, WorkerLine
+from schemas.task import TaskProgress
 from supervisor.journal.reader import JournalReader
 from supervisor.journal.report import report as tell
 from workspace.hub import Hub
@@ -31,6 +33,38 @@ def opened_journal(settings: Settings) -> Iterator[JournalReader]:
         reader.close()
 
 
+class Glimpse:
+    """Quick looks at the journal for who watches: opened when it is there, kept open, silent while it is not."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._reader: JournalReader | None = None
+
+    def picture(self, task: str) -> TaskProgress | None:
+        """The recorded picture of a task; None while journal or task are not there yet."""
+        try:
+            return self._open().progress(task)
+        except (ContractError, SettingsError):
+            return None
+
+    def workers(self) -> Sequence[WorkerLine]:
+        """The roll call, empty while there is no journal."""
+        try:
+            return self._open().workers()
+        except SettingsError:
+            return ()
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def _open(self) -> JournalReader:
+        if self._reader is None:
+            self._reader = JournalReader.open(self._settings.state_dir)
+        return self._reader
+
+
 @contextmanager
 def opened_hub(settings: Settings) -> Iterator[Hub]:
     """The hub: the one that is named, else the one beside the journal."""
@@ -49,6 +83,20 @@ def chosen(reader: JournalReader, task: str | None) -> str:
             "There is no task in this environment yet.", suggestion="`rolecall run` makes the first one."
         )
     return lines[0].task
+
+
+def known_contracts(settings: Settings) -> ContractRegistry:
+    """The built-in contracts, and those that processes in the roll call serve."""
+    registry = ContractRegistry.builtin()
+    try:
+        with opened_journal(settings) as reader:
+            announced = reader.contracts()
+    except SettingsError:
+        return registry
+    for document in announced:
+        with suppress(ContractError):  # the supervisor refused it too, and says so to its role
+            registry.add(document)
+    return registry
 
 
 def read_report(settings: Settings, reader: JournalReader, task: str) -> Report:
