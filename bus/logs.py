@@ -29,7 +29,6 @@ OLD_FILES = 1
 MAX_FILES = 60
 
 _TERMINAL_IDS = ("task", "step", "attempt", "contract", "instance", "pool", "reason", "error")
-_QUIET_LIBRARIES = ("aio_pika", "aiormq", "asyncio")
 
 EventDict = MutableMapping[str, Any]
 
@@ -44,8 +43,6 @@ def logging_to(
     root = logging.getLogger()
     before = (root.handlers[:], root.level)
     root.handlers, root.level = handlers, logging.getLevelName(level.upper())
-    for name in _QUIET_LIBRARIES:
-        logging.getLogger(name).setLevel(logging.WARNING)
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
