@@ -9,6 +9,7 @@ import getpass
 import os
 import re
 import socket
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -274,3 +275,9 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"must be a number of seconds, 0 or more, not {text!r}")
     return seconds
+
+
+def active_virtual_env(environ: Mapping[str, str] | None = None) -> str | None:
+    """The virtual environment that is active in the user's shell; our own is not meant for their tests."""
+    active = (os.environ if environ is None else environ).get("VIRTUAL_ENV")
+    return active if active and Path(active).resolve() != Path(sys.prefix).resolve() else None

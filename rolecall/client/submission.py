@@ -2,8 +2,10 @@
 
 import asyncio
 
-from rolecall.client.line import Line
+from bus.settings import Settings
+from rolecall.client.line import Line, connected
 from rolecall.client.order import Order
+from rolecall.client.reading import opened_hub
 from schemas.envelope import MAX_INLINE_BYTES
 from schemas.messages import TaskSubmitted
 from workspace.hub import Hub
@@ -21,3 +23,10 @@ async def submit(order: Order, line: Line, hub: Hub) -> None:
     else:
         body = TaskSubmitted(request=order.request)
     await line.say("task.submitted", body, order.task)
+
+
+async def hand_in(order: Order, settings: Settings) -> None:
+    """Connect, hand the order in, leave. Raises SettingsError or BrokerUnreachableError if nobody can take it."""
+    async with connected(settings) as line:
+        with opened_hub(settings) as hub:
+            await submit(order, line, hub)

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.live import Live
 
 from rolecall.client.following import Feed, follow
-from rolecall.client.phrases import duration
+from rolecall.client.phrases import duration, short
 from rolecall.client.progress_view import Seen, render
 from rolecall.client.reading import Glimpse
 from schemas.clock import now_us
-from schemas.errors import RolecallError
+from schemas.errors import RolecallError, SettingsError
 from schemas.task import TaskProgress
 
 # Often enough for a clock that counts seconds.
@@ -61,14 +61,16 @@ async def watch(
     recipe: str,
     console: Console,
     interrupts: Interrupts,
+    is_served: Callable[[], bool] = lambda: True,
 ) -> TaskProgress:
     """Show a task until it is over; returns the last picture. Raises StoppedWatchingError when interrupted to the end.
 
-    `glimpse` looks into the journal, where there is one on this machine.
+    `glimpse` looks into the journal, where there is one on this machine. Raises SettingsError when nothing works on
+    the task any more (`is_served`).
     """
     seen = Seen(recipe=recipe, started_us=now_us(), heard_us=now_us())
     async with interrupts.caught() as interrupted:
-        watching = asyncio.create_task(_watch(task, feed, glimpse, seen, console))
+        watching = asyncio.create_task(_watch(task, feed, glimpse, seen, console, is_served))
         await asyncio.wait({watching, interrupted}, return_when=asyncio.FIRST_COMPLETED)
         if not watching.done():
             watching.cancel()
@@ -78,7 +80,12 @@ async def watch(
 
 
 async def _watch(
-    task: str, feed: Feed | None, glimpse: Glimpse | None, seen: Seen, console: Console
+    task: str,
+    feed: Feed | None,
+    glimpse: Glimpse | None,
+    seen: Seen,
+    console: Console,
+    is_served: Callable[[], bool],
 ) -> TaskProgress:
     read = None if glimpse is None else lambda: glimpse.picture(task)
     async with AsyncExitStack() as stack:
@@ -90,6 +97,11 @@ async def _watch(
                 crowd = asyncio.create_task(_look_around(glimpse, seen))
                 stack.callback(crowd.cancel)
         async for picture in follow(feed, read):
+            if picture is None and not is_served():
+                raise SettingsError(
+                    "The processes that worked on the task are gone.",
+                    suggestion=f"`rolecall up` takes task {short(task)} up again; their logs say why they ended.",
+                )
             said = seen.news(picture, at_us=now_us()) if picture is not None else []
             if not console.is_terminal:
                 for one in said:

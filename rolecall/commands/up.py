@@ -7,13 +7,19 @@ from rolecall.commands.options import environment_option, settings_of
 
 @click.command("up")
 @click.option("--executors", type=click.IntRange(1, 256), help="How many executors (default: by processors).")
-@click.option("--slots", type=click.IntRange(1, 64), default=1, show_default=True, help="Actions each does at once.")
-@click.option("--testers", type=click.IntRange(1, 64), default=1, show_default=True, help="Test runs at once.")
+@click.option(
+    "--slots", type=click.IntRange(1, 64), default=1, show_default=True, help="Actions each does at once."
+)
+@click.option(
+    "--testers", type=click.IntRange(1, 64), default=1, show_default=True, help="Test runs at once."
+)
 @click.option(
     "--broker", metavar="URL", help="RabbitMQ to use (ROLECALL_BROKER_URL); without one, a private node."
 )
 @click.option("--sandbox", type=click.Choice(["bubblewrap", "none"]), help="ROLECALL_SANDBOX.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="ROLECALL_LOG_LEVEL.")
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="ROLECALL_LOG_LEVEL."
+)
 @click.option("--until-unused", is_flag=True, hidden=True, help="End with the last client.")
 @environment_option
 def command(
@@ -33,6 +39,4 @@ def command(
     from rolecall.processes.running import run_stack
 
     settings = settings_of(environment, broker_url=broker, sandbox=sandbox, log_level=log_level)
-    return run_stack(
-        settings, broker_url=broker, executors=executors, slots=slots, testers=testers, until_unused=until_unused
-    )
+    return run_stack(settings, executors=executors, slots=slots, testers=testers, until_unused=until_unused)

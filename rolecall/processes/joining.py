@@ -27,9 +27,7 @@ _LAST_LINES = 12
 
 
 @contextmanager
-def joined(
-    settings: Settings, options: Sequence[str], *, say: Callable[[str], None]
-) -> Iterator[Connection]:
+def joined(settings: Settings, options: Sequence[str], *, say: Callable[[str], None]) -> Iterator[Connection]:
     """A stack that lives at least as long as this; `options` are for `rolecall up` if one has to be started.
 
     Raises SettingsError (with the last lines of its log) or BrokerUnreachableError if none can be had.
@@ -38,7 +36,9 @@ def joined(
     try:
         if not users.take(shared=True):
             say("Waiting for a stack that is just ending.")
-            _wait(lambda: users.take(shared=True), ENDING_LIMIT_S, "A stack of this environment does not end.")
+            _wait(
+                lambda: users.take(shared=True), ENDING_LIMIT_S, "A stack of this environment does not end."
+            )
         yield live_connection(settings.state_dir) or _started(settings, options, say)
     finally:
         users.release()
@@ -70,7 +70,15 @@ def _started(settings: Settings, options: Sequence[str], say: Callable[[str], No
 
 
 def _launch(settings: Settings, options: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
-    command = (sys.executable, "-m", "rolecall", "up", "--until-unused", "--environment", settings.environment)
+    command = (
+        sys.executable,
+        "-m",
+        "rolecall",
+        "up",
+        "--until-unused",
+        "--environment",
+        settings.environment,
+    )
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         # A session of its own: Ctrl-C in the client's terminal is for the client.

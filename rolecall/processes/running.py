@@ -20,7 +20,6 @@ from schemas.errors import ExitCode
 def run_stack(
     settings: Settings,
     *,
-    broker_url: str | None,
     executors: int | None,
     slots: int,
     testers: int,
@@ -33,7 +32,7 @@ def run_stack(
         executors=executors or default_executors(os.cpu_count() or 1),
         slots=slots,
         testers=testers,
-        broker_url=broker_url or os.environ.get("ROLECALL_BROKER_URL"),
+        broker_url=settings.broker_url,
         sandbox=str(settings.sandbox),
         log_level=settings.log_level,
     )
@@ -71,7 +70,9 @@ def welcome(plan: StackPlan, ready: Ready) -> Text:
         ("rolecall ps\n", "cyan"),
     )
     if ready.has_private_node:
-        text.append("  from another machine   give a broker that it can reach: rolecall up --broker amqp://…\n")
+        text.append(
+            "  from another machine   give a broker that it can reach: rolecall up --broker amqp://…\n"
+        )
     else:
         join = (
             f"rolecall executor --environment {plan.environment} "

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
+from bus.amqp import AmqpBus
 from bus.connection_file import Connection, remove_connection, write_connection
 from bus.grants import SigningKey
-from bus.instance import started_us
+from bus.instance import instance_name, started_us
 from bus.owner_only import make_folder
 from bus.stopping import StopSignal
 from rolecall.processes.child import Child, ChildSpec, Say
@@ -103,6 +104,7 @@ class Stack:
         hub = state_dir / HUB_FOLDER
         await asyncio.to_thread(lambda: Hub.create(hub).close())
         url = self._plan.broker_url or await self._start_node()
+        await _check_broker(self._plan.environment, url)
         public_key = key.public_key.hex()
         supervisor, roles = children(
             self._plan,
@@ -213,3 +215,12 @@ class Stack:
 
 async def _ended(tasks: "set[asyncio.Task[None]]") -> None:
     await asyncio.wait(tasks)
+
+
+async def _check_broker(environment: str, url: str) -> None:
+    """Raises BrokerUnreachableError or TopologyMismatchError before anything else is started."""
+    bus = AmqpBus(environment, url, instance=instance_name("up"))
+    try:
+        await bus.start()
+    finally:
+        await bus.close()
