@@ -91,6 +91,14 @@ class Desk:
         for offer in offers(live, slots, self._turn):
             self._decide(work, offer.task, Slots(at, offer.pool, offer.count), None, at)
 
+    def picture(self, work: Work, at: int) -> None:
+        """Add how the tasks that changed look now: once a group, however many decisions it held."""
+        for task in work.changed:
+            row = task_row(self.states[task], at)
+            if row is not None:
+                work.group.tasks[task] = row
+        self._forget_old()
+
     def _decide(self, work: Work, task: str, message: Message, envelope: Envelope | None, at: int) -> None:
         state = self.states.get(task) or TaskState(task)
         decision = decide(state, message)
@@ -117,12 +125,8 @@ class Desk:
                 work.effects.append(minted)
             else:
                 work.postings.append(minted)
-        if (row_ := task_row(decision.state, at)) is not None:
-            work.group.tasks[task] = row_
         work.changed.add(task)
         self._tell(decision.state, decision.events)
-        if decision.state.status.is_final and not state.status.is_final:
-            self._forget_old()
 
     def _tell(self, state: TaskState, events: tuple[Event, ...]) -> None:
         for event in events:

@@ -165,6 +165,7 @@ class Supervisor:
                 if isinstance(item, Delivery):
                     await self._bus.settle(item, Settlement.PARK, f"the supervisor failed on it: {error!r}")
         self._desk.dispatch(work, at)
+        self._desk.picture(work, at)
         work.group.workers |= self._roll_call.rows()
         work.group.sent += self._take_confirmed()
         await self._write(work)

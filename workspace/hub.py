@@ -169,6 +169,11 @@ class Hub:
                 raise WorkspaceError(f"{oid} is a {kind}, not a file.")
             yield content
 
+    def size(self, oid: str) -> int:
+        """The size of a blob in bytes, without reading it."""
+        self.ensure(oid)
+        return self.objects.sizes([oid])[oid]
+
     def changes(self, base: str, result: str, *, count_lines: bool = True) -> tuple[PathChange, ...]:
         """What differs between two commits, in byte order of paths; a rename is a deletion and an addition.
 
