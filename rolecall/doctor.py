@@ -114,7 +114,7 @@ def _sandbox(settings: Settings) -> Finding:
     from workspace.job import SandboxMode
     from workspace.sandbox import check_sandbox
 
-    if settings.sandbox == SandboxMode.NONE:
+    if str(settings.sandbox) == SandboxMode.NONE:
         advice = (
             "Only for repositories whose tests you would run yourself. `--sandbox bubblewrap` shuts them in."
         )
