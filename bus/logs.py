@@ -7,7 +7,6 @@ libraries log through `logging` takes the same way.
 
 import logging
 import os
-import sys
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -35,7 +34,7 @@ EventDict = MutableMapping[str, Any]
 
 @contextmanager
 def logging_to(
-    folder: Path | None, process: str, *, level: str = "info", terminal: TextIO | None = sys.stderr
+    folder: Path | None, process: str, *, level: str = "info", terminal: TextIO | None
 ) -> Iterator[Path | None]:
     """Log to `folder/<process>.jsonl` (None: no file) and to the terminal (None: not); yields the file's path."""
     path = _open_place(folder, process) if folder is not None else None
@@ -70,7 +69,7 @@ def one_line(event: EventDict) -> str:
     last = str(event["exception"]).strip().rsplit("\n", 1)[-1] if event.get("exception") else ""
     parts = (
         _clock_time(event),
-        f"{event.get('role') or event.get('process') or '':<10}",
+        f"{event.get('role') or event.get('process') or '':<16}",
         mark + str(event.get("text", "")),
         ids,
         last,

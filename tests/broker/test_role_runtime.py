@@ -473,6 +473,21 @@ async def test_a_second_signal_kills_what_runs_and_returns(stage: RoleStage) -> 
     assert stage.said("action.handoff") == []
 
 
+async def test_work_that_comes_while_a_process_stops_at_once_is_not_lost(stage: RoleStage) -> None:
+    workers, other = HeldWorkers(), HeldWorkers()
+    async with stage.role(workers, replace(SPEC, slots=4)) as process:
+        await stage.send_work(action(1))
+        await workers.started(1)
+        process.stop.at_once("received SIGTERM")
+        await process.ended()
+        await stage.send_work(action(2))  # its consumer is there until the bus is closed
+    async with stage.role(other, instance="host-8-8", settled=False):
+        await other.started(1)
+
+    assert [job.action.action_id for job in other.jobs] == ["action-2"]
+    assert len(workers.jobs) == 1
+
+
 async def test_work_that_a_leaving_process_did_not_take_stays_for_others(stage: RoleStage) -> None:
     async with stage.role(HeldWorkers()) as process:
         process.stop.drain("done here")

@@ -47,7 +47,7 @@ def test_the_terminal_shows_one_line_each_whatever_the_message_holds(tmp_path: P
         structlog.get_logger().warning("Two\nlines and \x1b[2J a command", action="x", task="t1", nonce="n")
 
     (line,) = terminal.getvalue().splitlines()
-    assert line[8:] == "  tester      ! Two lines and  [2J a command  task=t1"
+    assert line[8:] == "  tester            ! Two lines and  [2J a command  task=t1"
 
 
 def test_secrets_reach_neither_file_nor_terminal(tmp_path: Path) -> None:
