@@ -1,6 +1,7 @@
 """Serves an author's role on the role runtime: a child process per slot, or the event loop for an `async` handler."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,8 +16,9 @@ from schemas.action import Action
 from schemas.contracts import ContractRegistry
 from schemas.errors import RolecallError
 from schemas.handoff import Handoff
-from workspace.children import ChildWorkers
+from workspace.children import ChildSettings, ChildWorkers
 from workspace.hub import Hub
+from workspace.job import SandboxMode
 
 WORK = "rolecall.plugin_work:handle"
 
@@ -46,7 +48,12 @@ def workers_of(role: Role, place: str, folder: Path, settings: RoleSettings) -> 
     """Who does the work."""
     if is_async(role):
         return _HubWorkers(role, settings)
-    return ChildWorkers(WORK, settings, options={ROLE_OPTION: place, FOLDER_OPTION: str(folder)})
+    pool = role.contract.document.pool
+    own = settings.state_dir / "scratch" / f"{pool}-{os.getpid()}"
+    kept = settings.state_dir / "cache" / pool
+    options = {ROLE_OPTION: place, FOLDER_OPTION: str(folder)}
+    child = ChildSettings(WORK, settings.hub_place, own, kept, SandboxMode(settings.sandbox), options)
+    return ChildWorkers(child, settings.slots)
 
 
 class _HubWorkers(InLoopWorkers):

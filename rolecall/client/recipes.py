@@ -4,7 +4,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from engines.trial import try_rule
+from engines.trial import try_examples
 from schemas.contracts import ContractRegistry
 from schemas.errors import ContractError, RolecallError
 from schemas.recipe import Recipe
@@ -44,10 +44,10 @@ def load_checked(name: str, contracts: ContractRegistry) -> Recipe:
     recipe = parse_recipe(data, origin=origin, contracts=contracts)
     for rule in recipe.rules:
         try:
-            try_rule(rule)
+            try_examples(rule)
         except RolecallError as error:
             raise ContractError(
-                f"{origin}: rule {rule.id}: {error.message}",
+                f"{origin}: {error.message}",
                 suggestion=error.suggestion
                 or f"`rolecall contracts {rule.contract.split('@')[0]}` shows its keys and an example.",
             ) from error

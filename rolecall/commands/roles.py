@@ -12,9 +12,13 @@ def _role(name: str) -> click.Command:
     @click.command(name, context_settings=_PASSED_ON, add_help_option=False)
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
     def command(words: tuple[str, ...]) -> int:
-        main = import_module(f"{name}.__main__").main
+        from bus.program import run_role
+
+        module = import_module(f"{name}.__main__")
         try:
-            return int(main(list(words)))
+            # The supervisor has a main of its own; the others are built the same way.
+            own_main = getattr(module, "main", None)
+            return int(own_main(list(words)) if own_main else run_role(name, module.build, list(words)))
         except SystemExit as end:  # argparse's way out, for --help and usage
             return int(end.code or 0)
 
