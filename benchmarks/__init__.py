@@ -1,1 +1,1 @@
-"""Measurements, each beside its rival in the same run (`make bench`)."""
+"""Measurements: each beside a rival or a limit in the same run. `make bench` runs them all."""
