@@ -131,7 +131,7 @@ class Runner:
                 _lay_out_probe(probe, tree=inside, reports=reports, only=only)
             variables = self._variables(probe if self._with_probe else None, inside, import_roots)
             result = run(replace(job, env=variables), self._context.sandbox)
-        return self._read_back(commit, command, result, reports, import_roots)
+        return self._read_back(commit, tuple(job.command), result, reports, import_roots)
 
     def _command(self, reports: Path) -> tuple[str, ...]:
         if self._pytest is None:

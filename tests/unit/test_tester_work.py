@@ -5,6 +5,7 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from workspace.hub import Hub
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
 PYTEST = ("python", "-m", "pytest", "-q")
-HERE = Path(sys.prefix)  # an environment with pytest in it
 CALC = b"def add(a, b):\n    return a + b\n"
 TESTS = b"""\
 import pytest
@@ -54,63 +54,89 @@ def test_expected():
 PROJECT = {"calc.py": CALC, "conftest.py": b"", "tests/test_calc.py": TESTS}
 
 
+@dataclass(frozen=True)
+class World:
+    """A hub, and an environment with pytest in it."""
+
+    folder: Path
+    hub: Hub
+    environment: Path
+
+    def base(self, files: Mapping[str, bytes]) -> str:
+        return root_commit(self.hub, files)
+
+    def edited(self, base: str, path: str, data: bytes) -> str:
+        """A candidate with another content of one file."""
+        return self.hub.commit(base, {path: NewFile(FILE_MODE, data)}, message="change")
+
+    def run(
+        self,
+        commit: str,
+        *,
+        command: tuple[str, ...] = PYTEST,
+        environment: Path | None = None,
+        baseline: str | None = None,
+        head: str | None = None,
+        timeout_s: float = 30,
+        checkout: Path | None = None,
+    ) -> Handoff:
+        given: dict[str, Any] = {
+            "command": list(command),
+            "timeout_s": timeout_s,
+            "env": {},
+            "environment": str(environment or self.environment),
+            "checkout": str(checkout) if checkout else None,
+            "baseline": baseline,
+            "head": head,
+        }
+        contract = ContractRegistry.builtin().get("test.run")
+        checker(contract.input).check(given, "test.run")
+        handoff = handle(action_for("test.run@1", given, commit), context_in(self.folder, self.hub))
+        if handoff.outcome is Outcome.DONE:
+            checker(contract.output).check(handoff.output, "test.run")
+        return handoff
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fake_environment(tmp_path_factory.mktemp("environment"))
+
+
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    with hub_in(tmp_path) as made:
-        yield made
-
-
-def run_tests(
-    folder: Path,
-    hub: Hub,
-    commit: str,
-    *,
-    command: tuple[str, ...] = PYTEST,
-    environment: Path | None = HERE,
-    baseline: str | None = None,
-    head: str | None = None,
-    timeout_s: float = 30,
-    time_limit_s: float = 120,
-    checkout: Path | None = None,
-    env: Mapping[str, str] | None = None,
-) -> Handoff:
-    given: dict[str, Any] = {
-        "command": list(command),
-        "timeout_s": timeout_s,
-        "env": dict(env or {}),
-        "environment": str(environment) if environment else None,
-        "checkout": str(checkout) if checkout else None,
-        "baseline": baseline,
-        "head": head,
-    }
-    contract = ContractRegistry.builtin().get("test.run")
-    checker(contract.input).check(given, "test.run")
-    handoff = handle(action_for("test.run@1", given, commit, time_limit_s=time_limit_s), context_in(folder, hub))
-    if handoff.outcome is Outcome.DONE:
-        checker(contract.output).check(handoff.output, "test.run")
-    return handoff
+def world(tmp_path: Path, environment: Path) -> Iterator[World]:
+    with hub_in(tmp_path) as hub:
+        yield World(tmp_path, hub, environment)
 
 
 def told(handoff: Handoff) -> str:
     return "\n".join(one.text for one in handoff.findings)
 
 
-def edited(hub: Hub, base: str, **files: bytes | None) -> str:
-    """`calc_py=b"…"` puts calc.py, None deletes it; a double underscore is a slash."""
-    wanted = {
-        ".".join(name.replace("__", "/").rsplit("_", 1)): None if data is None else NewFile(FILE_MODE, data)
-        for name, data in files.items()
-    }
-    return hub.commit(base, wanted, message="change")
+def fake_environment(folder: Path, *importable: Path) -> Path:
+    """A virtual environment with nothing but pytest, that also imports from these folders (an editable install)."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = folder / "lib" / version / "site-packages"
+    packages.mkdir(parents=True)
+    (folder / "bin").mkdir(exist_ok=True)
+    for name in ("python", "python3", version):
+        (folder / "bin" / name).symlink_to(Path(sys.executable).resolve())
+    home = Path(sys.base_prefix) / "bin"
+    (folder / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
+    copied = Path(sysconfig.get_path("purelib"))
+    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
+        shutil.copytree(copied / name, packages / name)
+    shutil.copy(copied / "py.py", packages)
+    (packages / "editable.pth").write_text("".join(f"{one}\n" for one in importable))
+    return folder
 
 
-def test_a_baseline_remembers_every_test_and_passes_if_one_does(tmp_path: Path, hub: Hub) -> None:
-    handoff = run_tests(tmp_path, hub, root_commit(hub, PROJECT))
+def test_a_baseline_remembers_every_test_and_passes_if_one_does(world: World, tmp_path: Path) -> None:
+    handoff = world.run(world.base(PROJECT))
 
     assert (handoff.outcome, handoff.verdict) == (Outcome.DONE, Verdict.PASS)
     counts = {name: handoff.output[name] for name in ("passed", "failed", "skipped", "by")}
     assert counts == {"passed": 3, "failed": 1, "skipped": 2, "by": "junit"}
-    stored = json.loads(hub.read(handoff.output["results"]))
+    stored = json.loads(world.hub.read(handoff.output["results"]))
     assert stored["tests"] == {
         "passed": [
             "tests/test_calc.py::test_add",
@@ -130,15 +156,18 @@ def test_a_baseline_remembers_every_test_and_passes_if_one_does(tmp_path: Path, 
     assert (tmp_path / "cache" / "logs" / f"{runs.log_digest}.log").exists()
 
 
-def test_the_tests_that_a_change_breaks_are_named_after_a_second_run(tmp_path: Path, hub: Hub) -> None:
-    base = root_commit(hub, PROJECT)
-    baseline = run_tests(tmp_path, hub, base).output["results"]
-    broken = edited(hub, base, calc_py=b"def add(a, b):\n    return a + b if b else 7\n")
+def test_the_tests_that_a_change_breaks_are_named_after_a_second_run(world: World) -> None:
+    base = world.base(PROJECT)
+    baseline = world.run(base).output["results"]
+    broken = world.edited(base, "calc.py", b"def add(a, b):\n    return a + b if b else 7\n")
 
-    handoff = run_tests(tmp_path, hub, broken, baseline=baseline, head=base)
+    handoff = world.run(broken, baseline=baseline, head=base)
 
     assert (handoff.outcome, handoff.verdict) == (Outcome.DONE, Verdict.FAIL)
-    assert handoff.output["new_failures"] == ["tests/test_calc.py::test_zero[1]", "tests/test_calc.py::test_zero[2]"]
+    assert handoff.output["new_failures"] == [
+        "tests/test_calc.py::test_zero[1]",
+        "tests/test_calc.py::test_zero[2]",
+    ]
     assert "assert 7 == 1" in told(handoff)
     assert [one.claim.split(" (")[0] for one in handoff.evidence[:3]] == [
         "The tests on the candidate",
@@ -148,78 +177,80 @@ def test_the_tests_that_a_change_breaks_are_named_after_a_second_run(tmp_path: P
     assert handoff.evidence[2].counts == {"passed": 2, "failed": 0, "skipped": 0}
 
 
-def test_a_harmless_change_passes(tmp_path: Path, hub: Hub) -> None:
-    base = root_commit(hub, PROJECT)
-    baseline = run_tests(tmp_path, hub, base).output["results"]
-    better = edited(hub, base, calc_py=b"def add(first, second):\n    return first + second\n")
+def test_a_harmless_change_passes(world: World) -> None:
+    base = world.base(PROJECT)
+    baseline = world.run(base).output["results"]
+    better = world.edited(base, "calc.py", b"def add(first, second):\n    return first + second\n")
 
-    handoff = run_tests(tmp_path, hub, better, baseline=baseline, head=base)
+    handoff = world.run(better, baseline=baseline, head=base)
 
     assert (handoff.verdict, handoff.findings, handoff.risks) == (Verdict.PASS, (), ())
 
 
-def test_a_test_that_went_missing_counts_as_failed(tmp_path: Path, hub: Hub) -> None:
-    base = root_commit(hub, PROJECT)
-    baseline = run_tests(tmp_path, hub, base).output["results"]
-    without = edited(hub, base, tests__test_calc_py=TESTS.replace(b"def test_add", b"def check_add"))
+def test_a_test_that_went_missing_counts_as_failed(world: World) -> None:
+    base = world.base(PROJECT)
+    baseline = world.run(base).output["results"]
+    without = world.edited(base, "tests/test_calc.py", TESTS.replace(b"def test_add", b"def check_add"))
 
-    handoff = run_tests(tmp_path, hub, without, baseline=baseline, head=base)
+    handoff = world.run(without, baseline=baseline, head=base)
 
     assert handoff.verdict is Verdict.FAIL
-    assert "tests/test_calc.py::test_add passed before and fails with this change: did not run" in told(handoff)
+    assert "tests/test_calc.py::test_add passed before and fails with this change: did not run" in told(
+        handoff
+    )
 
 
-def test_a_candidate_that_cannot_even_be_collected_fails(tmp_path: Path, hub: Hub) -> None:
-    base = root_commit(hub, PROJECT)
-    baseline = run_tests(tmp_path, hub, base).output["results"]
-    broken = edited(hub, base, conftest_py=b"import nowhere\n")
+def test_a_candidate_that_cannot_even_be_collected_fails(world: World) -> None:
+    base = world.base(PROJECT)
+    baseline = world.run(base).output["results"]
+    broken = world.edited(base, "conftest.py", b"import nowhere\n")
 
-    handoff = run_tests(tmp_path, hub, broken, baseline=baseline, head=base)
+    handoff = world.run(broken, baseline=baseline, head=base)
 
     assert handoff.verdict is Verdict.FAIL
     assert "No module named 'nowhere'" in told(handoff)
 
 
-def test_a_baseline_without_what_the_tests_need_says_so_and_how_to_name_it(tmp_path: Path, hub: Hub) -> None:
-    base = root_commit(hub, {"tests/test_a.py": b"import nowhere\n\ndef test_a(): ...\n"})
+def test_a_baseline_without_what_the_tests_need_says_so_and_how_to_name_it(world: World) -> None:
+    base = world.base({"tests/test_a.py": b"import nowhere\n\ndef test_a(): ...\n"})
 
-    handoff = run_tests(tmp_path, hub, base)
+    handoff = world.run(base)
 
     assert (handoff.outcome, handoff.verdict) == (Outcome.DONE, Verdict.COULD_NOT_RUN)
     assert "No module named 'nowhere'" in told(handoff)
     assert "--env PATH" in told(handoff)
 
 
-def test_a_command_that_does_not_exist_could_not_run(tmp_path: Path, hub: Hub) -> None:
-    handoff = run_tests(tmp_path, hub, root_commit(hub, PROJECT), command=("no-such-tool", "test"))
+def test_a_command_that_does_not_exist_could_not_run(world: World) -> None:
+    handoff = world.run(world.base(PROJECT), command=("no-such-tool", "test"))
 
     assert handoff.verdict is Verdict.COULD_NOT_RUN
     assert "no-such-tool" in told(handoff)
 
 
-def test_a_tree_without_tests_is_nothing_ran(tmp_path: Path, hub: Hub) -> None:
-    handoff = run_tests(tmp_path, hub, root_commit(hub, {"calc.py": CALC}))
+def test_a_tree_without_tests_is_nothing_ran(world: World) -> None:
+    handoff = world.run(world.base({"calc.py": CALC}))
 
     assert handoff.verdict is Verdict.NOTHING_RAN
 
 
 @pytest.mark.parametrize("folder", ["", "src/"])
-def test_a_tree_without_unittest_cases_is_nothing_ran(tmp_path: Path, hub: Hub, folder: str) -> None:
-    base = root_commit(hub, {f"{folder}calc.py": CALC})
+def test_a_tree_without_unittest_cases_is_nothing_ran(world: World, folder: str) -> None:
+    base = world.base({f"{folder}calc.py": CALC})
 
-    handoff = run_tests(tmp_path, hub, base, command=("python", "-m", "unittest", "discover"))
+    handoff = world.run(base, command=("python", "-m", "unittest", "discover"))
 
     assert handoff.verdict is Verdict.NOTHING_RAN
 
 
-def test_the_projects_own_options_stay_and_its_tree_is_not_written_to(tmp_path: Path, hub: Hub) -> None:
+def test_the_projects_own_options_stay_and_its_tree_is_not_written_to(world: World) -> None:
     files = {
         **PROJECT,
         "pytest.ini": b"[pytest]\naddopts = --ff -x --strict-markers -p no:randomly\ntestpaths = tests\n",
         "tests/test_b.py": b"import os\n\ndef test_no_cache():\n    assert not os.path.exists('.pytest_cache')\n",
     }
 
-    handoff = run_tests(tmp_path, hub, root_commit(hub, files))
+    handoff = world.run(world.base(files))
 
     assert (handoff.output["passed"], handoff.output["failed"]) == (4, 1)
 
@@ -233,51 +264,57 @@ DAEMON = (
     "print('forked', flush=True)\ntime.sleep(1000)",
 )
 FLOOD = ("python", "-c", "import sys\nwhile True: sys.stdout.write('x' * 65536)")
-MEMORY = ("python", "-c", "print('start', flush=True)\nx = bytearray(64 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1")
+MEMORY = (
+    "python",
+    "-c",
+    "print('start', flush=True)\nx = bytearray(64 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1",
+)
 
 
-@pytest.mark.parametrize(("command", "head"), [(HANG, "started"), (DAEMON, "forked"), (FLOOD, "xxx"), (MEMORY, "start")])
+@pytest.mark.parametrize(
+    ("command", "head"), [(HANG, "started"), (DAEMON, "forked"), (FLOOD, "xxx"), (MEMORY, "start")]
+)
 def test_a_command_that_misbehaves_is_killed_and_never_passes(
-    tmp_path: Path, hub: Hub, command: tuple[str, ...], head: str
+    world: World, command: tuple[str, ...], head: str
 ) -> None:
-    handoff = run_tests(tmp_path, hub, root_commit(hub, PROJECT), command=command, timeout_s=2)
+    handoff = world.run(world.base(PROJECT), command=command, timeout_s=2)
 
     assert handoff.verdict is Verdict.COULD_NOT_RUN
     assert handoff.evidence[0].head.startswith(head)
 
 
-def test_a_candidate_that_hangs_where_the_head_does_not_fails(tmp_path: Path, hub: Hub) -> None:
-    base = root_commit(hub, PROJECT)
-    baseline = run_tests(tmp_path, hub, base).output["results"]
-    hanging = edited(hub, base, calc_py=b"import time\ntime.sleep(1000)\n" + CALC)
+def test_a_candidate_that_hangs_where_the_head_does_not_fails(world: World) -> None:
+    base = world.base(PROJECT)
+    baseline = world.run(base).output["results"]
+    hanging = world.edited(base, "calc.py", b"import time\ntime.sleep(1000)\n" + CALC)
 
-    handoff = run_tests(tmp_path, hub, hanging, baseline=baseline, head=base, timeout_s=5)
+    handoff = world.run(hanging, baseline=baseline, head=base, timeout_s=5)
 
     assert handoff.verdict is Verdict.FAIL
     assert "did not end within 5 s" in told(handoff)
 
 
-def test_any_other_command_is_judged_by_its_exit_code(tmp_path: Path, hub: Hub) -> None:
-    base = root_commit(hub, PROJECT)
+def test_any_other_command_is_judged_by_its_exit_code(world: World) -> None:
+    base = world.base(PROJECT)
     command = ("python", "-c", "import calc; assert calc.add(1, 2) == 3")
-    green = run_tests(tmp_path, hub, base, command=command)
-    broken = edited(hub, base, calc_py=b"def add(a, b):\n    return 0\n")
+    green = world.run(base, command=command)
+    broken = world.edited(base, "calc.py", b"def add(a, b):\n    return 0\n")
 
-    red = run_tests(tmp_path, hub, broken, command=command, baseline=green.output["results"], head=base)
-    same = run_tests(tmp_path, hub, base, command=command, baseline=green.output["results"], head=base)
+    red = world.run(broken, command=command, baseline=green.output["results"], head=base)
+    same = world.run(base, command=command, baseline=green.output["results"], head=base)
 
     assert (green.verdict, green.output["by"]) == (Verdict.PASS, "exit_code")
     assert (red.verdict, same.verdict) == (Verdict.FAIL, Verdict.PASS)
 
 
-def test_a_command_that_is_red_before_any_change_could_not_run(tmp_path: Path, hub: Hub) -> None:
-    handoff = run_tests(tmp_path, hub, root_commit(hub, PROJECT), command=("python", "-c", "raise SystemExit(3)"))
+def test_a_command_that_is_red_before_any_change_could_not_run(world: World) -> None:
+    handoff = world.run(world.base(PROJECT), command=("python", "-c", "raise SystemExit(3)"))
 
     assert handoff.verdict is Verdict.COULD_NOT_RUN
     assert "red before any change" in told(handoff)
 
 
-def test_a_link_in_place_of_the_report_is_not_followed(tmp_path: Path, hub: Hub) -> None:
+def test_a_link_in_place_of_the_report_is_not_followed(world: World) -> None:
     planted = b"""\
 import os, sys
 
@@ -286,29 +323,12 @@ def pytest_unconfigure(config):
     os.unlink(report)
     os.symlink("/etc/passwd", report)
 """
-    base = root_commit(hub, {**PROJECT, "conftest.py": planted})
+    base = world.base({**PROJECT, "conftest.py": planted})
 
-    handoff = run_tests(tmp_path, hub, base)
+    handoff = world.run(base)
 
     assert handoff.verdict is Verdict.COULD_NOT_RUN
     assert "junit.xml cannot be read" in told(handoff)
-
-
-def fake_environment(folder: Path, *importable: Path) -> Path:
-    """A virtual environment whose interpreter also imports from these folders (as an editable install does)."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    packages = folder / "lib" / version / "site-packages"
-    packages.mkdir(parents=True)
-    (folder / "bin").mkdir()
-    for name in ("python", "python3", version):
-        (folder / "bin" / name).symlink_to(Path(sys.executable).resolve())
-    home = Path(sys.base_prefix) / "bin"
-    (folder / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
-    copied = Path(sysconfig.get_path("purelib"))
-    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
-        shutil.copytree(copied / name, packages / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (packages / "editable.pth").write_text("".join(f"{one}\n" for one in importable))
-    return folder
 
 
 SRC_PROJECT = {
@@ -317,52 +337,54 @@ SRC_PROJECT = {
 }
 
 
-def test_an_editable_install_loads_the_candidate_and_not_the_users_checkout(tmp_path: Path, hub: Hub) -> None:
+def test_an_editable_install_loads_the_candidate_and_not_the_users_checkout(
+    world: World, tmp_path: Path
+) -> None:
     """The user's checkout holds other code; the candidate's tree stands in its place."""
     checkout = tmp_path / "checkout"
     (checkout / "src" / "calc").mkdir(parents=True)
-    (checkout / "src" / "calc" / "__init__.py").write_text("raise SystemExit('the user’s own files were loaded')\n")
+    (checkout / "src" / "calc" / "__init__.py").write_text(
+        "raise SystemExit('these are the files of the user')\n"
+    )
     environment = fake_environment(tmp_path / "env", checkout / "src")
-    base = root_commit(hub, SRC_PROJECT)
+    base = world.base(SRC_PROJECT)
 
-    handoff = run_tests(tmp_path, hub, base, environment=environment, checkout=checkout)
+    handoff = world.run(base, environment=environment, checkout=checkout)
 
     assert (handoff.verdict, handoff.risks) == (Verdict.PASS, ())
     assert handoff.evidence[-1].counts["not_tests"] == 1
     assert len(handoff.evidence) == 2
 
 
-def test_an_installed_copy_is_not_taken_for_the_candidate(tmp_path: Path, hub: Hub) -> None:
+def test_an_installed_copy_is_not_taken_for_the_candidate(world: World, tmp_path: Path) -> None:
     """The environment has a copy of the package; the tree's own folder is put before it, and a break is seen."""
     installed = tmp_path / "installed"
     (installed / "calc").mkdir(parents=True)
     (installed / "calc" / "__init__.py").write_bytes(CALC)
     environment = fake_environment(tmp_path / "env")
     shutil.copytree(installed / "calc", next(environment.glob("lib/*/site-packages")) / "calc")
-    base = root_commit(hub, SRC_PROJECT)
-    broken = edited(hub, base, src__calc____init___py=b"def add(a, b):\n    return 0\n")
+    base = world.base(SRC_PROJECT)
+    broken = world.edited(base, "src/calc/__init__.py", b"def add(a, b):\n    return 0\n")
 
-    before = run_tests(tmp_path, hub, base, environment=environment)
-    after = run_tests(
-        tmp_path, hub, broken, environment=environment, baseline=before.output["results"], head=base
-    )
+    before = world.run(base, environment=environment)
+    after = world.run(broken, environment=environment, baseline=before.output["results"], head=base)
 
     assert (before.verdict, before.risks) == (Verdict.PASS, ())
     assert after.verdict is Verdict.FAIL
 
 
-def test_a_package_that_is_not_installed_at_all_is_loaded_from_the_tree(tmp_path: Path, hub: Hub) -> None:
+def test_a_package_that_is_not_installed_at_all_is_loaded_from_the_tree(world: World, tmp_path: Path) -> None:
     environment = fake_environment(tmp_path / "env")
 
-    handoff = run_tests(tmp_path, hub, root_commit(hub, SRC_PROJECT), environment=environment)
+    handoff = world.run(world.base(SRC_PROJECT), environment=environment)
 
     assert (handoff.verdict, handoff.output["passed"]) == (Verdict.PASS, 1)
 
 
-def test_a_baseline_that_is_not_one_could_not_run(tmp_path: Path, hub: Hub) -> None:
-    base = root_commit(hub, PROJECT)
+def test_a_baseline_that_is_not_one_could_not_run(world: World) -> None:
+    base = world.base(PROJECT)
 
-    handoff = run_tests(tmp_path, hub, base, baseline=hub.write_blob(b"[]"), head=base)
+    handoff = world.run(base, baseline=world.hub.write_blob(b"[]"), head=base)
 
     assert (handoff.outcome, handoff.verdict) == (Outcome.COULD_NOT_RUN, Verdict.COULD_NOT_RUN)
     assert handoff.error is not None
