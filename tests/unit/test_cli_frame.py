@@ -37,7 +37,7 @@ def test_every_command_of_the_table_can_be_imported_and_has_the_name_that_the_ta
     names = {
         entry.name: command.name
         for entry in command_table.TABLE
-        if (command := command_table.program.get_command(context, entry.name)) is not None  # type: ignore[attr-defined]
+        if (command := command_table.program.get_command(context, entry.name)) is not None
     }
 
     assert names == {entry.name: entry.name for entry in command_table.TABLE}
