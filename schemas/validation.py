@@ -5,7 +5,8 @@ second only runs to say what is wrong; a test holds both to one answer.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +21,7 @@ class Checker:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
-        self._decider = jsonschema_rs.Draft202012Validator(dict(schema))
+        self._decider = jsonschema_rs.Draft202012Validator(dict(schema), retriever=_refuse)
 
     def accepts(self, value: Any) -> bool:
         """True if the value fits."""
@@ -32,6 +33,10 @@ class Checker:
         if not self._decider.is_valid(coerced):
             raise ContractError(f"{subject}: {explain(self.schema, coerced)}")
         return coerced
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError("a schema may not refer to another document")
 
 
 def checker(schema: Mapping[str, Any]) -> Checker:
@@ -60,26 +65,58 @@ def coerce(value: Any, schema: Mapping[str, Any]) -> Any:
     return value
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a value: where in it, what is wrong there in one sentence, and what to do."""
+
+    path: tuple[str | int, ...]
+    text: str
+
+
 def explain(schema: Mapping[str, Any], value: Any) -> str:
-    """Why the value does not fit, in one sentence, with the nearest known name where a name is wrong."""
+    """Why the value does not fit, in one sentence that names the place, with the nearest known name."""
+    fault = find_fault(schema, value)
+    if fault is None:
+        return "does not fit the schema."
+    where = ".".join(str(part) for part in fault.path) or "the value"
+    return f"{where} {fault.text}"
+
+
+def find_fault(schema: Mapping[str, Any], value: Any) -> Fault | None:
+    """The fault that says most, or None if the value fits; its path leads to an unknown key itself."""
     import jsonschema  # imported here: only a refusal needs it, and it costs every process 10 MB
     from jsonschema.exceptions import best_match
 
     error = best_match(jsonschema.Draft202012Validator(dict(schema)).iter_errors(value))
     if error is None:
-        return "does not fit the schema."
-    where = ".".join(str(part) for part in error.absolute_path) or "the value"
+        return None
+    path = tuple(error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         known = list(error.schema.get("properties", {}))
         unknown = [key for key in error.instance if key not in known]
-        hint = nearest(str(unknown[0]), known) if unknown else None
-        meant = f" Did you mean {hint!r}?" if hint else f" Known are {', '.join(known) or 'none'}."
-        return f"{where} has an unknown key {unknown[0]!r}.{meant}" if unknown else error.message
+        if unknown:
+            return Fault((*path, unknown[0]), f"is an unknown key. {_meant(unknown[0], known)}")
+    if error.validator == "required" and isinstance(error.instance, Mapping):
+        missing = next(key for key in error.validator_value if key not in error.instance)
+        return Fault(path, f"lacks the key {missing!r}.")
     if error.validator == "enum":
-        hint = nearest(str(error.instance), [str(one) for one in error.validator_value])
-        meant = f" Did you mean {hint!r}?" if hint else ""
-        return f"{where}: {error.instance!r} is not one of {error.validator_value}.{meant}"
-    return f"{where}: {_short(error.message)}."
+        return Fault(
+            path,
+            f"must be one of {_listed(error.validator_value)}, not {_short(repr(error.instance))}. "
+            f"{_meant(str(error.instance), [str(one) for one in error.validator_value], also_list=False)}".rstrip(),
+        )
+    return Fault(path, f"is wrong: {_short(error.message)}.")
+
+
+def _meant(word: object, known: Sequence[str], *, also_list: bool = True) -> str:
+    hint = nearest(str(word), known)
+    if hint:
+        return f"Did you mean {hint!r}?"
+    return f"Known are {', '.join(known) or 'none'}." if also_list else ""
+
+
+def _listed(values: Iterable[object]) -> str:
+    return ", ".join(repr(value) for value in values)
 
 
 def _coerce_object(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,14 +5,22 @@ Pure: the facts from the commits are gathered by `hub_work`, the judgement is he
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from schemas.handoff import Finding, Handoff
 from schemas.plan import Plan
+from schemas.scope import Shard
 from schemas.words import Outcome, Severity, Verdict
-from supervisor.saga.state import ActionKind, ActionSpec, TaskState
+from supervisor.saga.state import ActionKind, ActionSpec, Proof, TaskState
 
-# Every gate that a reviewer has to answer for; a review that leaves one out is not a review.
-REVIEW_GATES = frozenset({"scope", "parses", "rerun", "ruff", "bytes"})
+# What a review of a result has to answer for, besides the step's proof; one that leaves a gate out is no review.
+RESULT_GATES = frozenset(
+    {"commit", "scope", "modes", "links", "encodings", "line_ends", "conflict_markers", "parses", "ruff"}
+)
+
+
+# Outcomes that claim the work is done; the others only say why it is not.
+FINISHED = frozenset({Outcome.DONE, Outcome.NO_CHANGE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +35,21 @@ class CommitFacts:
 
 def refusals(spec: ActionSpec, handoff: Handoff, facts: CommitFacts) -> tuple[str, ...]:
     """The reasons not to believe a handoff that says it is done; none if it is believed."""
-    if handoff.outcome not in (Outcome.DONE, Outcome.NO_CHANGE):
+    if handoff.outcome not in FINISHED:
         return ()
     if handoff.base != spec.base:
         return (f"it worked on {handoff.base[:12]} instead of {spec.base[:12]}",)
     match spec.kind:
+        case ActionKind.CHANGE | ActionKind.TWIN if not spec.changes_tree:
+            return ("its contract changes nothing, and it names a result",) if handoff.result else ()
         case ActionKind.CHANGE | ActionKind.TWIN:
             return _change(handoff, facts)
         case ActionKind.REVIEW:
-            return _review(handoff)
+            return _review(spec, handoff)
         case ActionKind.BASELINE | ActionKind.TEST | ActionKind.CANARY_TEST:
             return _test(handoff)
         case ActionKind.PLAN:
-            return ()
+            return () if "plan" in handoff.output else ("it gives no plan",)
 
 
 def plan_faults(state: TaskState, plan: Plan, revision: int) -> tuple[str, ...]:
@@ -61,10 +71,9 @@ def plan_faults(state: TaskState, plan: Plan, revision: int) -> tuple[str, ...]:
     return ()
 
 
-def _covers(shards: Sequence[object]) -> bool:
-    ends = [(getattr(one, "start", None), getattr(one, "stop", None)) for one in shards]
-    joined = all(stop == start for (_, stop), (start, _) in zip(ends, ends[1:], strict=False))
-    return joined and ends[0][0] == "" and ends[-1][1] is None
+def _covers(shards: Sequence[Shard]) -> bool:
+    joined = all(one.stop == after.start for one, after in pairwise(shards))
+    return joined and shards[0].start == "" and shards[-1].stop is None
 
 
 def _change(handoff: Handoff, facts: CommitFacts) -> tuple[str, ...]:
@@ -83,11 +92,14 @@ def _change(handoff: Handoff, facts: CommitFacts) -> tuple[str, ...]:
     return () if _has_evidence(handoff) else ("it gives no evidence",)
 
 
-def _review(handoff: Handoff) -> tuple[str, ...]:
+def _review(spec: ActionSpec, handoff: Handoff) -> tuple[str, ...]:
     if handoff.verdict is None:
         return ("it gives no verdict",)
     gates = handoff.output.get("gates", {})
-    missing = sorted(REVIEW_GATES - set(gates))
+    wanted = set(RESULT_GATES) if spec.input["result"] else set()
+    if spec.input["proof"] != Proof.GATES:
+        wanted.add(spec.input["proof"])
+    missing = sorted(wanted - set(gates))
     if missing:
         return (f"it does not answer for the gates {', '.join(missing)}",)
     if handoff.verdict is Verdict.PASS and any(verdict != Verdict.PASS for verdict in gates.values()):

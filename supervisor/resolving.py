@@ -4,7 +4,7 @@ import secrets
 
 from schemas.contracts import ContractDocument, ContractRegistry
 from schemas.errors import ContractError
-from schemas.recipe import Recipe, RecipeRule
+from schemas.recipe import Recipe, Rule
 from schemas.task import TaskRequest
 from schemas.validation import checker
 from schemas.words import Risk, Shardable
@@ -34,7 +34,7 @@ def resolve(request: TaskRequest, registry: ContractRegistry, fleet: Fleet, at: 
     )
 
 
-def _rule(rule: RecipeRule, registry: ContractRegistry, fleet: Fleet, request: TaskRequest) -> RuleRequest:
+def _rule(rule: Rule, registry: ContractRegistry, fleet: Fleet, request: TaskRequest) -> RuleRequest:
     document = registry.get(rule.contract)
     if not registry.is_builtin(document.name) and not fleet.serves(document.ref):
         served = ", ".join(registry.names())

@@ -24,6 +24,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from schemas.errors import SettingsError
+from schemas.lossless import readable
 from supervisor.journal import tables as t
 from supervisor.saga.events import Event, read_event
 from supervisor.saga.evolve import evolve
@@ -34,13 +35,16 @@ LeaseKey = tuple[str, int, str]  # action, attempt, instance
 # How long a writer waits for a reader of the same file before it gives up.
 BUSY_TIMEOUT_MS = 10_000
 _IDS_A_QUERY = 500
+# SQLite's own limits: integers of 64 bits, texts in UTF-8. What a stranger sends is cut to fit, never a reason to stop.
+_LARGEST_INT = 2**63 - 1
 
 
 @dataclass(slots=True)
 class Group:
     """The rows of one transaction.
 
-    `sent` are outbox messages whose publish was confirmed; a lease of None has ended.
+    `sent` are outbox messages whose publish was confirmed; a lease of None has
+    ended, a worker of None is gone from the list.
     """
 
     inbox: list[Row] = field(default_factory=list)
@@ -49,7 +53,7 @@ class Group:
     tasks: dict[str, Row] = field(default_factory=dict)
     steps: list[Row] = field(default_factory=list)
     leases: dict[LeaseKey, Row | None] = field(default_factory=dict)
-    workers: dict[str, Row] = field(default_factory=dict)
+    workers: dict[str, Row | None] = field(default_factory=dict)
     dead: list[Row] = field(default_factory=list)
     sent: list[Row] = field(default_factory=list)
 
@@ -59,6 +63,10 @@ class Group:
         return not any(
             (self.inbox, self.events, self.outbox, self.tasks, self.steps, self.leases)
         ) and not any((self.workers, self.dead, self.sent))
+
+
+class JournalUnavailableError(SettingsError):
+    """The journal cannot be written now (locked, read-only, disk full); nothing of the group is in it."""
 
 
 class Journal:
@@ -98,9 +106,18 @@ class Journal:
         return epoch
 
     def write(self, group: Group) -> None:
-        """Write a group in one transaction; on return it is on disk."""
+        """Write a group in one transaction; on return it is on disk. Raises JournalUnavailableError."""
         if group.is_empty:
             return
+        try:
+            self._write(group)
+        except OperationalError as error:
+            raise JournalUnavailableError(
+                f"The journal cannot be written: {error.orig}.",
+                suggestion="Check the disk and its permissions.",
+            ) from error
+
+    def _write(self, group: Group) -> None:
         with self._engine.begin() as connection:
             _insert(connection, t.inbox, group.inbox, ignore_known=True)
             _insert(connection, t.events, group.events)
@@ -108,7 +125,7 @@ class Journal:
             _upsert(connection, t.tasks, group.tasks.values())
             _upsert(connection, t.steps, group.steps)
             _change_leases(connection, group.leases)
-            _upsert(connection, t.workers, group.workers.values())
+            _change_workers(connection, group.workers)
             _insert(connection, t.dead, group.dead, ignore_known=True)
             _mark_sent(connection, group.sent)
 
@@ -127,6 +144,12 @@ class Journal:
         with self._engine.connect() as connection:
             names = list(connection.scalars(select(t.tasks.c.task).where(t.tasks.c.ended_at.is_(None))))
             return {task: replay(task, _events(connection, task)) for task in names}
+
+    def load(self, tasks: Sequence[str]) -> dict[str, TaskState]:
+        """The states of those of the tasks that are known here, ended or not."""
+        with self._engine.connect() as connection:
+            known = list(connection.scalars(select(t.tasks.c.task).where(t.tasks.c.task.in_(tasks))))
+            return {task: replay(task, _events(connection, task)) for task in known}
 
     def unsent(self) -> list[Row]:
         """What the outbox still holds, oldest first."""
@@ -174,11 +197,23 @@ def _prepare(connection: Any, _record: Any) -> None:
 def _insert(connection: Connection, table: Table, rows: list[Row], *, ignore_known: bool = False) -> None:
     if rows:
         statement = sqlite_insert(table).on_conflict_do_nothing() if ignore_known else insert(table)
-        connection.execute(statement, rows)
+        connection.execute(statement, [_storable(row) for row in rows])
+
+
+def _storable(row: Row) -> Row:
+    return {name: _fitted(value) for name, value in row.items()}
+
+
+def _fitted(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else readable(value)
+    if isinstance(value, int) and abs(value) > _LARGEST_INT:
+        return _LARGEST_INT if value > 0 else -_LARGEST_INT
+    return value
 
 
 def _upsert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
-    listed = list(rows)
+    listed = [_storable(row) for row in rows]
     if not listed:
         return
     statement = sqlite_insert(table)
@@ -204,6 +239,13 @@ def _change_leases(connection: Connection, leases: Mapping[LeaseKey, Row | None]
         connection.execute(
             statement, [{"b_action": one[0], "b_attempt": one[1], "b_instance": one[2]} for one in ended]
         )
+
+
+def _change_workers(connection: Connection, workers: Mapping[str, Row | None]) -> None:
+    _upsert(connection, t.workers, [row for row in workers.values() if row is not None])
+    gone = [instance for instance, row in workers.items() if row is None]
+    if gone:
+        connection.execute(delete(t.workers).where(t.workers.c.instance.in_(gone)))
 
 
 def _mark_sent(connection: Connection, rows: list[Row]) -> None:

@@ -83,7 +83,6 @@ steps = Table(
     metadata,
     Column("task", String(64), primary_key=True),
     Column("step", String(200), primary_key=True),
-    Column("rule", Integer, nullable=False),
     Column("status", String(32), nullable=False),
     Column("ended_at", BigInteger, nullable=False),
     Column("data", LargeBinary, nullable=False),

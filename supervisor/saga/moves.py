@@ -124,3 +124,9 @@ def diagram() -> str:
         ]
         lines.append("    }")
     return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(diagram())

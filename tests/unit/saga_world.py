@@ -11,7 +11,7 @@ from typing import Any
 from schemas.handoff import Failure, Finding, Handoff
 from schemas.plan import Plan, PlannedRule
 from schemas.scope import Shard
-from schemas.task import Limits, TaskRequest, TestCommand
+from schemas.task import TaskRequest, TestCommand
 from schemas.words import Outcome, Shardable, Verdict
 from supervisor.saga.commands import Command, Compose, Dispatch, GrantLease, MoveHead, StopAction
 from supervisor.saga.decide import decide, pools_with_work

@@ -1,0 +1,1 @@
+"""The executor role: applies a rule to a snapshot and hands back the changed snapshot."""

@@ -1,0 +1,1 @@
+"""The one place that knows git, sandboxes and child processes."""

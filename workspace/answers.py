@@ -1,0 +1,59 @@
+"""The frame of every handoff: which action it answers, how it ended, what it took."""
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.action import Action
+from schemas.clock import now_us
+from schemas.errors import RolecallError
+from schemas.handoff import Cost, Failure, Handoff
+from schemas.words import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Stopwatch:
+    """When the work began, on the wall and on the processor (children included)."""
+
+    started_at: int
+    wall_s: float
+    cpu_s: float
+
+    @classmethod
+    def started(cls) -> "Stopwatch":
+        """Running from now on."""
+        return cls(now_us(), time.monotonic(), _cpu_s())
+
+    def answer(
+        self, action: Action, *, outcome: Outcome, sandboxed_cpu_ms: int = 0, **fields: Any
+    ) -> Handoff:
+        """The handoff of this action with these fields, and what it took until now.
+
+        `sandboxed_cpu_ms` is processor time of jobs whose processes are not children of this one any more.
+        """
+        cost = Cost(
+            wall_ms=round((time.monotonic() - self.wall_s) * 1000),
+            cpu_ms=round((_cpu_s() - self.cpu_s) * 1000) + sandboxed_cpu_ms,
+        )
+        return Handoff(
+            action_id=action.action_id,
+            attempt=action.attempt,
+            nonce=action.nonce,
+            base=action.base,
+            outcome=outcome,
+            cost=cost,
+            started_at=self.started_at,
+            ended_at=now_us(),
+            **fields,
+        )
+
+    def failed(self, action: Action, error: RolecallError, *, outcome: Outcome, **fields: Any) -> Handoff:
+        """The handoff of an action that an error of ours ended; its class is the code."""
+        failure = Failure(code=type(error).__name__, message=error.message, suggestion=error.suggestion)
+        return self.answer(action, outcome=outcome, error=failure, **fields)
+
+
+def _cpu_s() -> float:
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
