@@ -12,7 +12,8 @@ from time import monotonic, sleep
 
 import psutil
 
-# The environment variable that every process of a job inherits; its value begins with the pid of the worker.
+# The environment variable that every process of a job inherits; its value is the pid of the process that answers
+# for it, a dash, a name, and a dot (so that no name begins another).
 MARK = "ROLECALL_JOB"
 # How long killed processes may take to leave; they hold no lock that could keep them longer.
 _LEAVE_S = 5.0
@@ -49,6 +50,22 @@ def kill_marked(value: str) -> None:
         if monotonic() > deadline:
             return
         sleep(0.005)
+
+
+def kill_orphans() -> None:
+    """Kill what a process of ours that was killed has left: a sandbox takes all along, a work function may not."""
+    for mark in {_mark_of(pid) for pid in _marked(f"{MARK}=".encode())}:
+        worker = mark.partition("-")[0]
+        if worker.isdecimal() and not Path("/proc", worker).exists():
+            kill_marked(mark)
+
+
+def _mark_of(pid: int) -> str:
+    with suppress(OSError):
+        for pair in Path("/proc", str(pid), "environ").read_bytes().split(b"\0"):
+            if pair.startswith(f"{MARK}=".encode()):
+                return pair.partition(b"=")[2].decode("ascii", "replace")
+    return ""
 
 
 def _marked(mark: bytes) -> Iterable[int]:

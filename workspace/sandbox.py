@@ -264,7 +264,7 @@ def _environment(job: SandboxJob, mode: SandboxMode) -> dict[str, str]:
     }
     if job.environment is not None:
         env |= {"VIRTUAL_ENV": str(job.environment), "PATH": f"{job.environment}/bin:{path}"}
-    return {**env, **job.env, MARK: f"{os.getpid()}-{next(_NUMBERS)}"}
+    return {**env, **job.env, MARK: f"{os.getpid()}-{next(_NUMBERS)}."}
 
 
 def _find(job: SandboxJob, path: str) -> str | None:

@@ -59,7 +59,7 @@ class Order:
     @property
     def files_in_scope(self) -> int:
         """How many files the order may look at."""
-        with Hub.open(self.source.git_dir) as repository:
+        with _reading(self.source) as repository:
             reach = Reach(scopes=(self.recipe.scope, self.request.scope))
             return len(HubView(repository, self.request.base, reach).paths())
 
@@ -140,8 +140,13 @@ def _command(
         return TestCommand(command=tuple(words), env=env, found_in="option")
     if recipe.test is not None:
         return recipe.test.as_command("recipe")
-    with Hub.open(source.git_dir) as repository:
+    with _reading(source) as repository:
         return find_test_command(HubView(repository, base.commit), python=python)
+
+
+def _reading(source: Source) -> Hub:
+    """The user's repository as a place to read snapshots from; nothing is written there."""
+    return Hub(str(source.git_dir), source.git_dir, source.object_format, None)
 
 
 def _allowed(words: Sequence[str]) -> tuple[str, ...]:

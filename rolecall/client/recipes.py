@@ -26,9 +26,9 @@ def recipe_text(name: str) -> tuple[bytes, str]:
     Raises ContractError with the nearest name.
     """
     path = Path(name)
-    shipped = shipped_recipes()
     if path.is_file():
         return path.read_bytes(), name
+    shipped = shipped_recipes()
     if name in shipped:
         return shipped[name].read_bytes(), f"recipes/{shipped[name].name}"
     hint = nearest(name, [*shipped, *_files_near(path)])

@@ -18,12 +18,12 @@ MARKS = {"landed": ("✔", "green"), "unlanded": ("✘", "red"), "unchanged": ("
 _RISKS_NAMED = 5
 
 
-def render(report: Report) -> RenderableType:
+def render(report: Report, program: story.Program | None = None) -> RenderableType:
     """The whole report."""
-    return Stack(*_blocks(report))
+    return Stack(*_blocks(report, program))
 
 
-def _blocks(report: Report) -> Iterator[RenderableType]:
+def _blocks(report: Report, program: story.Program | None) -> Iterator[RenderableType]:
     yield _headline(report)
     yield Padding(_where(report), (0, 0, 1, 2))
     if report.rules:
@@ -33,7 +33,7 @@ def _blocks(report: Report) -> Iterator[RenderableType]:
     yield _section("Left as it was", _residue(report))
     yield _section("Worth a look", _risks(report), style="yellow")
     yield _section("Cost", [Text(story.cost(report))])
-    yield _section("Next", _next(report))
+    yield _section("Next", _next(report, program))
 
 
 def _headline(report: Report) -> Text:
@@ -164,8 +164,8 @@ def _risks(report: Report) -> list[Text]:
     return lines[:_RISKS_NAMED] + ([Text(f"and {more} more", style="dim")] if more > 0 else [])
 
 
-def _next(report: Report) -> list[Text]:
-    commands = story.next_commands(report)
+def _next(report: Report, program: story.Program | None) -> list[Text]:
+    commands = story.next_commands(report, program)
     width = max(len(command) for command, _ in commands)
     return [
         Text.assemble((f"{printable(command):<{width}}", "cyan"), f"  {what}") for command, what in commands

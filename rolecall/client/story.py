@@ -157,20 +157,33 @@ def residue(report: Report) -> tuple[Group, ...]:
     return _grouped((rule.rule, one.reason, _spot(one)) for rule in report.rules for one in rule.residue)
 
 
-def next_commands(report: Report) -> tuple[tuple[str, str], ...]:
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How the user calls us: the word for `rolecall`, and the environment if it is not the one found by default."""
+
+    word: str = "rolecall"
+    environment: str = ""
+
+    def line(self, command: str) -> str:
+        """A command line of ours as the user types it."""
+        return f"{self.word} {command}" + (f" -E {self.environment}" if self.environment else "")
+
+
+def next_commands(report: Report, program: Program | None = None) -> tuple[tuple[str, str], ...]:
     """What to type next, and what for."""
     name = short(report.task)
+    line = (program or Program()).line
     found: list[tuple[str, str]] = []
     if report.landed and report.delivered:
         found.append((f"git log --stat {report.base[:12]}..{report.branch}", "read the commits"))
         found.append((f"git switch {report.branch}", "stand on the branch"))
     elif report.landed and report.status.is_final:
-        found.append((f"rolecall deliver {name}", "create the branch in your repository"))
+        found.append((line(f"deliver {name}"), "create the branch in your repository"))
     if report.landed:
-        found.append((f"rolecall diff {name}", "the whole change; --rule RULE for one, --stat for the list"))
+        found.append((line(f"diff {name}"), "the whole change; --rule RULE for one, --stat for the list"))
     if report.unlanded or report.status in (TaskStatus.FAILED, TaskStatus.REJECTED):
-        found.append((f"rolecall report {name} --json", "every reason in full"))
-    found.append((f"rolecall trace {name}", "who did what, when, and how long it waited"))
+        found.append((line(f"report {name} --json"), "every reason in full"))
+    found.append((line(f"trace {name}"), "who did what, when, and how long it waited"))
     return tuple(found)
 
 
