@@ -11,6 +11,9 @@ from bus.api import Bus, Outgoing, PublishTimeoutError
 from rolecall.processes.private_node import PrivateNode, start_node
 from tests.broker.worlds import POOL, Inbox, RabbitWorld, event, until, work
 
+# Each kills and starts a node, which takes its time on a busy machine.
+pytestmark = pytest.mark.timeout(180)
+
 
 async def test_a_killed_broker_loses_nothing_confirmed_and_everything_resumes(
     fragile: RabbitWorld, fragile_node: PrivateNode, fragile_folder: Path
