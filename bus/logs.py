@@ -7,7 +7,6 @@ libraries log through `logging` takes the same way.
 
 import logging
 import os
-import sys
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,14 +28,13 @@ OLD_FILES = 1
 MAX_FILES = 60
 
 _TERMINAL_IDS = ("task", "step", "attempt", "contract", "instance", "pool", "reason", "error")
-_QUIET_LIBRARIES = ("aio_pika", "aiormq", "asyncio")
 
 EventDict = MutableMapping[str, Any]
 
 
 @contextmanager
 def logging_to(
-    folder: Path | None, process: str, *, level: str = "info", terminal: TextIO | None = sys.stderr
+    folder: Path | None, process: str, *, level: str = "info", terminal: TextIO | None
 ) -> Iterator[Path | None]:
     """Log to `folder/<process>.jsonl` (None: no file) and to the terminal (None: not); yields the file's path."""
     path = _open_place(folder, process) if folder is not None else None
@@ -44,8 +42,6 @@ def logging_to(
     root = logging.getLogger()
     before = (root.handlers[:], root.level)
     root.handlers, root.level = handlers, logging.getLevelName(level.upper())
-    for name in _QUIET_LIBRARIES:
-        logging.getLogger(name).setLevel(logging.WARNING)
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -73,7 +69,7 @@ def one_line(event: EventDict) -> str:
     last = str(event["exception"]).strip().rsplit("\n", 1)[-1] if event.get("exception") else ""
     parts = (
         _clock_time(event),
-        f"{event.get('role') or event.get('process') or '':<10}",
+        f"{event.get('role') or event.get('process') or '':<16}",
         mark + str(event.get("text", "")),
         ids,
         last,

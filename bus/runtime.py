@@ -71,8 +71,11 @@ async def serve(
             crew=crew,
         )
         ways_out = {crew.start(role.live()), crew.start(stop.wait_at_once())}
-        await asyncio.wait(ways_out, return_when=asyncio.FIRST_COMPLETED)
-        crew.dismiss()
+        try:
+            await asyncio.wait(ways_out, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            role.door.leave()
+            crew.dismiss()
 
 
 class _Crew:
@@ -131,12 +134,11 @@ class _Role:
             spawn=crew.start,
             now_us=now_us,
         )
+        self.door = self._taking.door
         self._rollcall = RollCall(spec, answers, self._table, state=self._state, period_s=heartbeat_s)
-        self._orders = Orders(
-            bus, self._table, self._taking.door, stop, self._rollcall.want_announcement, crew.start
-        )
+        self._orders = Orders(bus, self._table, self.door, stop, self._rollcall.want_announcement, crew.start)
         metrics.slots.labels(spec.pool).set(spec.slots)
-        metrics.slots_busy.labels(spec.pool).set_function(lambda: self._taking.door.busy)
+        metrics.slots_busy.labels(spec.pool).set_function(lambda: self.door.busy)
         metrics.handoffs_waiting.labels(spec.pool).set_function(lambda: self._table.reporting)
 
     async def live(self) -> None:
@@ -156,14 +158,14 @@ class _Role:
         self._bus.add_reconnect_listener(self._rollcall.want_announcement)
         self._crew.start(self._rollcall.keep_beating())
         self._crew.start(self._rollcall.keep_announcing())
-        self._crew.start(self._taking.door.keep())
-        self._taking.door.open("starting")
+        self._crew.start(self.door.keep())
+        self.door.open("starting")
 
     async def _leave(self) -> None:
         log.info(
             "Leaving: %s; %d attempts to finish.", self._stop.reason, len(self._table), action="role_draining"
         )
-        await self._taking.door.shut_now("draining")
+        await self.door.shut_now("draining")
         await self._rollcall.beat()
         if not await _within(self._patience.drain_s, self._table.wait_empty()):
             failure = Failure(

@@ -15,7 +15,7 @@ import structlog
 
 from bus.admission import Admit, Park, Refuse, admit
 from bus.answers import Answers, ids_of
-from bus.api import Delivery, Outgoing, Settlement
+from bus.api import Delivery, Outgoing, Settlement, TopologyMismatchError
 from bus.attempts import Attempt, AttemptTable, Stage, Stop
 from bus.door import Door, Spawn, Ticket
 from bus.metrics import Metrics
@@ -94,6 +94,8 @@ class Taking:
         """Settle one delivery, and start its work if it is some."""
         try:
             await self._take(ticket)
+        except TopologyMismatchError:
+            raise
         except Exception as error:
             # A message that breaks us would break the next worker too: aside with it, loudly, and go on.
             log.exception(

@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tester.loaded import Loaded, read_loaded
 from tester.reports import read_report
 from tester.results import Case, Results, Source, Status
 from workspace.job import SandboxJob, SandboxLimits, SandboxResult, Stop
-from workspace.sandbox import run
+from workspace.sandbox import run, tree_inside
 from workspace.trees import TreeKeeper
 from workspace.work import WorkContext
 
@@ -116,23 +116,22 @@ class Runner:
         for one in (probe, reports):
             one.mkdir(parents=True)
         with self._trees.at(commit) as tree:
-            stands_at = self.spec.checkout or tree.path
-            command = self._command(reports)
-            if self._with_probe:
-                _lay_out_probe(probe, tree=stands_at, reports=reports, only=only)
             job = SandboxJob(
-                command=command,
+                command=self._command(reports),
                 tree=tree.path,
                 log=folder / "log",
                 checkout=self.spec.checkout,
                 environment=self.spec.environment,
-                env=self._variables(probe if self._with_probe else None, stands_at, import_roots),
                 readable=(probe,),
                 writable=(reports,),
                 limits=SandboxLimits(wall_s=self.budget.next_limit_s()),
             )
-            result = run(job, self._context.sandbox)
-        return self._read_back(commit, command, result, reports, import_roots)
+            inside = tree_inside(job, self._context.sandbox)
+            if self._with_probe:
+                _lay_out_probe(probe, tree=inside, reports=reports, only=only)
+            variables = self._variables(probe if self._with_probe else None, inside, import_roots)
+            result = run(replace(job, env=variables), self._context.sandbox)
+        return self._read_back(commit, tuple(job.command), result, reports, import_roots)
 
     def _command(self, reports: Path) -> tuple[str, ...]:
         if self._pytest is None:

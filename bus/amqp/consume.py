@@ -111,6 +111,7 @@ class AmqpConsumer:
     async def close(self) -> None:
         """Cancel, and wait for the callback that is under way."""
         await self.cancel()
+        self._dispatcher.stop()  # a cancel that was itself cancelled may not have come so far
         await self._dispatcher.join()
         self._task.cancel()
         await asyncio.wait([self._task])

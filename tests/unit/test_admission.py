@@ -14,6 +14,7 @@ from tests.role_builders import (
     HOUR_US,
     IMPURE,
     KEY,
+    POOL,
     PURE,
     action,
     delivered,
@@ -30,7 +31,7 @@ def admitted(delivery: Delivery, now_us: int = NOW) -> Admission:
         contracts={PURE.ref: PURE, IMPURE.ref: IMPURE},
         public_key=KEY.public_key,
         environment=ENVIRONMENT,
-        pool="counter",
+        pool=POOL,
         now_us=now_us,
     )
 
@@ -84,7 +85,7 @@ def test_an_altered_action_is_parked() -> None:
 def test_work_for_another_pool_or_environment_is_parked(changes: dict[str, Any]) -> None:
     foreign = action(**changes)
 
-    assert "not for 'counter'" in parked_reason(delivered(work_envelope(foreign)))
+    assert "not for 'executor'" in parked_reason(delivered(work_envelope(foreign)))
 
 
 @pytest.mark.parametrize("changes", [{"correlation_id": "another-task"}, {"attempt": 7}])

@@ -47,7 +47,7 @@ def test_the_terminal_shows_one_line_each_whatever_the_message_holds(tmp_path: P
         structlog.get_logger().warning("Two\nlines and \x1b[2J a command", action="x", task="t1", nonce="n")
 
     (line,) = terminal.getvalue().splitlines()
-    assert line[8:] == "  tester      ! Two lines and  [2J a command  task=t1"
+    assert line[8:] == "  tester            ! Two lines and  [2J a command  task=t1"
 
 
 def test_secrets_reach_neither_file_nor_terminal(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_secrets_reach_neither_file_nor_terminal(tmp_path: Path) -> None:
     with logging_to(tmp_path, "executor", terminal=terminal) as path:
         log = structlog.get_logger()
         log.info("At amqp://u:s3cr3t@h/", action="a", nonce="s3cr3t", nested={"password": "s3cr3t"})
-        logging.getLogger("aiormq").warning("lost %s", "amqp://u:s3cr3t@h/")
+        logging.getLogger("some.library").warning("lost %s", "amqp://u:s3cr3t@h/")
         try:
             int("amqp://u:s3cr3t@h/")
         except ValueError:
@@ -72,7 +72,6 @@ def test_what_libraries_log_takes_the_same_way(tmp_path: Path) -> None:
     with logging_to(tmp_path, "executor", terminal=None) as path:
         logging.getLogger("some.library").error("It broke: %s", 7)
         logging.getLogger("bus.dispatch").error("Not handled.", extra={"action": "callback_failed"})
-        logging.getLogger("aio_pika").info("chatter")
 
     assert [(one["level"], one["action"], one["text"]) for one in records(path)] == [
         ("error", "library", "It broke: 7"),
