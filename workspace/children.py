@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import structlog
@@ -149,6 +150,7 @@ class _Child:
         self.actions = 0
         self._scratch = settings.scratch / f"slot-{slot}"
         self._log = settings.scratch / f"slot-{slot}.log"
+        self._killing = Lock()
         self._mark = f"{os.getpid()}-child-{next(_NUMBERS)}."
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         remove_tree(self._scratch)
@@ -175,11 +177,12 @@ class _Child:
 
     def wait_for_its_end(self, limit_s: float) -> None:
         """Wait until the process has ended, without reaping it."""
-        end_fd = os.pidfd_open(self._process.pid)
-        try:
-            select.select([end_fd], [], [], limit_s)
-        finally:
-            os.close(end_fd)
+        with suppress(ProcessLookupError):
+            end_fd = os.pidfd_open(self._process.pid)
+            try:
+                select.select([end_fd], [], [], limit_s)
+            finally:
+                os.close(end_fd)
 
     async def ask(self, action: Action, on_note: OnNote) -> dict[str, Any]:
         """Send an action, pass its notes on, give back the last answer. Raises EOFError or OSError when it dies."""
@@ -222,11 +225,12 @@ class _Child:
         return self._streams
 
     def _kill(self) -> None:
-        if self._process.returncode is None:
-            # One that died by itself keeps its code; what it left behind is killed.
-            kill_family(self._process.pid, self._mark)
-            self._process.wait(_WAIT_S)
-        remove_tree(self._scratch)
+        with self._killing:
+            if self._process.returncode is None:
+                # One that died by itself keeps its code; what it left behind is killed.
+                kill_family(self._process.pid, self._mark)
+                self._process.wait(_WAIT_S)
+            remove_tree(self._scratch)
 
     def _shorten_log(self) -> None:
         if self._log.stat().st_size > _LARGEST_LOG_BYTES:
