@@ -4,7 +4,7 @@ Pictures on the feed may be lost, so the journal has the last word; a client on 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, suppress
 
 from bus.api import Bus, Delivery, Settlement
@@ -51,7 +51,7 @@ class Feed:
 
 async def follow(
     feed: Feed | None, read: ReadPicture | None, *, silence_s: float = SILENCE_S
-) -> AsyncIterator[TaskProgress | None]:
+) -> AsyncGenerator[TaskProgress | None]:
     """The pictures of a task until it is over; None says that nothing new came for a while.
 
     `read` asks the journal (it may block, and gives None for a task that is not in it yet).

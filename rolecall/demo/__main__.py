@@ -9,10 +9,9 @@ import click
 
 from rolecall.__main__ import main as rolecall
 from rolecall.demo.package import ARROW, fetched, made_repository
+from rolecall.demo.recipe_place import RECIPE
 from rolecall.processes.python_tools import made_environment
 from schemas.errors import RolecallError
-
-RECIPE = Path(__file__).with_name("recipe.yaml")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from schemas.errors import ExitCode, SettingsError
 
 def settings(tmp_path: Path, **changes: str | None) -> Settings:
     home = {"HOME": str(tmp_path), "ROLECALL_ENVIRONMENT": "test"}
-    return load_settings(home, **changes)  # type: ignore[arg-type]
+    return load_settings(home, **changes)
 
 
 def finding(name: str, found: tuple[Finding, ...]) -> Finding:
