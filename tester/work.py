@@ -55,12 +55,12 @@ def handle(action: Action, context: WorkContext) -> Handoff:
         spec = TestSpec.of(action.input)
         budget = Budget.starting_now(action.time_limit_s, run_limit_s=spec.timeout_s)
         paths = frozenset(context.hub.list_tree(action.base))
-        with Runner(spec, context, budget) as runner:
-            if spec.baseline is None:
-                answer = _baseline(runner, action.base, paths, context)
-            else:
-                baseline = from_blob(context.hub.read(spec.baseline))
-                answer = _candidate(runner, action.base, baseline, context)
+        runner = Runner(spec, context, budget)
+        if spec.baseline is None:
+            answer = _baseline(runner, action.base, paths, context)
+        else:
+            baseline = from_blob(context.hub.read(spec.baseline))
+            answer = _candidate(runner, action.base, baseline, context)
         results = _store(answer.run.results, action, context)
     except RolecallError as error:
         return watch.failed(action, error, outcome=Outcome.COULD_NOT_RUN, verdict=Verdict.COULD_NOT_RUN)
@@ -75,7 +75,6 @@ def handle(action: Action, context: WorkContext) -> Handoff:
         risks=all_risks(answer.judgement.risks, loaded),
         evidence=tuple(_evidence(claim, run) for claim, run in answer.runs)
         + _proof_of_loading(answer.run, bool(loaded)),
-        sandboxed_cpu_ms=sum(run.sandbox.cpu_ms for _, run in answer.runs),
     )
 
 
