@@ -16,15 +16,16 @@ from bus.api import Bus, TopologyMismatchError
 from bus.attempts import AttemptTable, Stop
 from bus.metrics import Metrics
 from bus.orders import Orders
-from bus.rollcall import RoleSpec, RoleState, RollCall
+from bus.performing import Patience
+from bus.rollcall import RoleState, RollCall
+from bus.served import RoleSpec
 from bus.stopping import StopSignal
-from bus.taking import Patience, Taking
+from bus.taking import Taking
 from bus.workers import Workers
 from schemas import clock
 from schemas.envelope import Sender
 from schemas.errors import RolecallError
 from schemas.handoff import Failure
-from schemas.validation import checker
 from schemas.version import VERSION
 from schemas.words import Outcome
 
@@ -52,9 +53,6 @@ async def serve(
 
     Returns after a drain, or at once (with what runs killed) when `stop` says so.
     """
-    for contract in spec.contracts:  # a schema that is none must not wait for the first action to say so
-        checker(contract.input)
-        checker(contract.output)
     async with asyncio.TaskGroup() as group:
         crew = _Crew(group)
         role = _Role(

@@ -7,7 +7,7 @@ from typing import Any
 
 from bus.api import Delivery
 from bus.grants import SigningKey, sign
-from bus.rollcall import RoleSpec
+from bus.served import RoleSpec
 from schemas.action import Action
 from schemas.contracts import ContractDocument
 from schemas.envelope import Envelope, Sender

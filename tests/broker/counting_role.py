@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from bus.program import run_role
-from bus.rollcall import RoleSpec
+from bus.served import RoleSpec
 from bus.settings import RoleSettings
 from bus.workers import InLoopWorkers, Workers
 from schemas.action import Action

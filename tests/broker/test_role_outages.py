@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from bus import taking
-from bus.api import Bus, Delivery, Exchange, Outgoing, PublishTimeoutError, Settlement
+from bus.api import Bus, Delivery, Exchange, Outgoing, PublishTimeoutError, Settlement, TopologyMismatchError
+from bus.runtime import serve
+from bus.stopping import StopSignal
 from schemas.words import Outcome
 from tests.broker.worlds import World, until
-from tests.role_builders import POOL, SPEC, HeldWorkers, action
+from tests.role_builders import KEY, LIMIT_S, POOL, SPEC, HeldWorkers, action
 from tests.role_stage import INSTANCE, RoleStage
 
 
@@ -270,6 +272,41 @@ async def test_a_leaving_process_waits_for_its_handoffs_to_be_confirmed(
 
     assert goodbye.body["running"] == []
     assert len(stage.said("action.handoff")) == 1
+
+
+async def test_a_bus_that_has_ended_ends_the_process_even_when_it_is_idle(world: World) -> None:
+    troubled: Any = TroubledBus(await world.bus(INSTANCE))
+    beats = list[int]()
+
+    async def end_with_the_second_beat(outgoing: Outgoing) -> None:
+        if outgoing.exchange is Exchange.HEARTBEAT:
+            beats.append(1)
+            if len(beats) == 2:
+                raise TopologyMismatchError("The queue has other arguments.")
+
+    troubled.before_publish = end_with_the_second_beat
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.timeout(LIMIT_S):
+            await serve(
+                SPEC,
+                troubled,
+                HeldWorkers(),
+                public_key=KEY.public_key,
+                instance=INSTANCE,
+                stop=StopSignal(),
+                heartbeat_s=0.01,
+            )
+
+    assert caught.group_contains(TopologyMismatchError)
+
+
+async def test_a_process_leaves_without_a_goodbye_when_there_is_no_broker(
+    stage: RoleStage, world: World
+) -> None:
+    async with stage.role(HeldWorkers()) as process:
+        await world.cut(process.bus)
+        process.stop.drain("enough")
+        await process.ended()
 
 
 @pytest.mark.parametrize("slots", [1, 2, 5, 16])

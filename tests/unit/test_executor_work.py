@@ -36,7 +36,9 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
         yield made
 
 
-def change(folder: Path, hub: Hub, contract: str, given: Mapping[str, Any], base: str, **bounds: Any) -> Handoff:
+def change(
+    folder: Path, hub: Hub, contract: str, given: Mapping[str, Any], base: str, **bounds: Any
+) -> Handoff:
     document = ContractRegistry.builtin().get(contract)
     checked = checker(document.input).check(dict(given), contract)
     handoff = handle(action_for(document.ref, checked, base, **bounds), context_in(folder, hub))
@@ -110,13 +112,21 @@ def test_files_outside_the_shard_are_not_looked_at(tmp_path: Path, hub: Hub) -> 
     ("contract", "given", "path", "after"),
     [
         ("text.replace", {"find": "x = 1", "replace": "x = 2"}, "src/b.py", b"x = 2\n"),
-        ("lint.fix", {"rules": ["UP006"], "target": "py310"}, "src/l.py", b"def f(x: list[int]) -> None: ...\n"),
+        (
+            "lint.fix",
+            {"rules": ["UP006"], "target": "py310"},
+            "src/l.py",
+            b"def f(x: list[int]) -> None: ...\n",
+        ),
     ],
 )
 def test_the_other_engines_do_the_same(
     tmp_path: Path, hub: Hub, contract: str, given: dict[str, Any], path: str, after: bytes
 ) -> None:
-    files = {"src/b.py": b"x = 1\n", "src/l.py": b"from typing import List\ndef f(x: List[int]) -> None: ...\n"}
+    files = {
+        "src/b.py": b"x = 1\n",
+        "src/l.py": b"from typing import List\ndef f(x: List[int]) -> None: ...\n",
+    }
     base = root_commit(hub, files)
 
     first = change(tmp_path, hub, contract, given, base)

@@ -144,7 +144,10 @@ def test_a_folder_that_is_no_repository_and_an_unborn_one_are_refused(tmp_path: 
     [
         ("- rewrite.pattren: {}", r"swap.yaml:3: .*Did you mean 'rewrite.pattern'"),
         ("- rewrite.pattern: {language: python, match: 'f(', replace: x}", "swap.yaml"),
-        ("- rewrite.pattern: {language: python, match: f(), replace: g(), in: docs}", r"swap.yaml:3: .*in is an unknown key"),
+        (
+            "- rewrite.pattern: {language: python, match: f(), replace: g(), in: docs}",
+            r"swap.yaml:3: .*in is an unknown key",
+        ),
         (
             "- {text.replace: {find: a, replace: b}, examples: [{before: a, after: c, path: x.txt}]}",
             r"does not come out[\s\S]*\+b",

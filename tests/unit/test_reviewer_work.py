@@ -60,7 +60,13 @@ def step_on(base: str, given: dict[str, Any] | None = None, contract: str = "rew
 
 
 def review(
-    folder: Path, hub: Hub, step: Action, result: str | None, *, proof: str = "rerun", allow: tuple[str, ...] = ()
+    folder: Path,
+    hub: Hub,
+    step: Action,
+    result: str | None,
+    *,
+    proof: str = "rerun",
+    allow: tuple[str, ...] = (),
 ) -> Handoff:
     contract = ContractRegistry.builtin().get("review.change")
     given = {
@@ -195,7 +201,9 @@ def test_what_was_granted_at_submission_is_no_fault(tmp_path: Path, hub: Hub, ba
     assert failed_gates(review(tmp_path, hub, step, executable, allow=("modes",))) == {"rerun"}
 
 
-def test_two_runs_are_the_proof_of_a_contract_that_no_engine_runs(tmp_path: Path, hub: Hub, base: str) -> None:
+def test_two_runs_are_the_proof_of_a_contract_that_no_engine_runs(
+    tmp_path: Path, hub: Hub, base: str
+) -> None:
     step = step_on(base, {}, "licence.header@1")
     result = hub.commit(base, {"src/b.py": NewFile(FILE_MODE, b"# (c)\nx = 1\n")}, message="licence")
 
@@ -206,7 +214,9 @@ def test_two_runs_are_the_proof_of_a_contract_that_no_engine_runs(tmp_path: Path
     assert nothing.output["gates"] == {"twice": "pass"}
 
 
-def test_a_contract_that_cannot_be_run_again_could_not_be_reviewed(tmp_path: Path, hub: Hub, base: str) -> None:
+def test_a_contract_that_cannot_be_run_again_could_not_be_reviewed(
+    tmp_path: Path, hub: Hub, base: str
+) -> None:
     step = step_on(base, {}, "licence.header@1")
     result = hub.commit(base, {"src/b.py": NewFile(FILE_MODE, b"# (c)\nx = 1\n")}, message="licence")
 

@@ -15,9 +15,9 @@ from schemas.contracts import ContractRegistry
 from schemas.handoff import Handoff
 from schemas.validation import checker
 from schemas.words import Outcome, Severity, Verdict
+from tester.work import handle
 from tests.unit.role_work import action_for, context_in, hub_in
 from tests.unit.workspace_repos import root_commit
-from tester.work import handle
 from workspace.entries import FILE_MODE, NewFile
 from workspace.hub import Hub
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import socket
 import sys
 import venv
@@ -19,6 +20,9 @@ from workspace.job import MIB, SandboxJob, SandboxLimits, SandboxMode, SandboxRe
 from workspace.killing import MARK
 from workspace.sandbox import check_sandbox, run
 
+pytestmark = pytest.mark.skipif(
+    shutil.which("bwrap") is None and not os.environ.get("CI"), reason="bubblewrap is not installed"
+)
 BOTH = pytest.mark.parametrize("mode", list(SandboxMode))
 SHUT = SandboxMode.BUBBLEWRAP
 # The Python that runs these tests is reached through the virtual environment that they run in.
