@@ -11,10 +11,11 @@ from ast_grep_py import SgNode
 
 from engines.matching import align, captures
 from engines.pattern import Pattern, Variant
+from engines.pieces import RefusedError, Rewrite
 from engines.removal import removals
 from engines.settling import settle
 from engines.syntax import Span, innermost, inside_import, parse, span_of
-from engines.writing import RefusedError, Rewrite, rewrite_of
+from engines.writing import rewrite_of
 
 # Each pass peels one layer of nested matches; code nested deeper than this does not exist outside of tests.
 MAX_PASSES = 200

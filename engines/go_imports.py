@@ -9,9 +9,9 @@ from ast_grep_py import SgNode
 from engines.edits import Edit, edited
 from engines.imports import Kept
 from engines.languages import language
+from engines.layout import newline_at
 from engines.lists import groups, line_end, line_start, without_lines
 from engines.syntax import Span, inside_import, parse, span_of
-from engines.writing import newline_at
 from schemas.errors import ContractError
 
 _GO = language("go")

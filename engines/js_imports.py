@@ -9,9 +9,9 @@ from ast_grep_py import SgNode
 from engines.edits import Edit, edited
 from engines.imports import Kept
 from engines.languages import Language
+from engines.layout import indent_at, newline_at
 from engines.lists import line_end, line_start, without_lines
 from engines.syntax import Span, first_fault, parse, span_of
-from engines.writing import indent_at, newline_at
 from schemas.errors import ContractError
 
 _NAMES = (

@@ -67,6 +67,11 @@ class Pattern:
     done: tuple[Done, ...]
     is_import: bool
     literals: tuple[bytes, ...]
+    words: tuple[re.Pattern[bytes], ...]
+
+    def may_match(self, data: bytes) -> bool:
+        """False if some word of the pattern stands nowhere in the bytes (of an encoding that has ASCII in it)."""
+        return all(word in data for word in self.literals) and all(word.search(data) for word in self.words)
 
 
 def compile_rule(input: Mapping[str, Any]) -> Pattern:
@@ -88,6 +93,7 @@ def _compile(language_name: str, match_text: str, replace_text: str) -> Pattern:
     variants = tuple(_variant(one, match, replace, items) for one in read)
     for variant in variants:
         _probe(variant, spoken)
+    literals = _literals(read[0].items, spoken)
     return Pattern(
         spoken,
         match,
@@ -97,7 +103,10 @@ def _compile(language_name: str, match_text: str, replace_text: str) -> Pattern:
         variants,
         _done(match, replace, variants, replaced),
         is_import=any(is_import_kind(one.kind) for one in read),
-        literals=_literals(read[0].items, spoken),
+        literals=literals,
+        words=tuple(
+            re.compile(rb"(?<!\w)%s(?!\w)" % word) for word in literals if re.fullmatch(rb"\w+", word)
+        ),
     )
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from ast_grep_py import SgNode
 
 from engines.edits import Edit
+from engines.layout import newline_at
 from engines.python_imports import Statement, Wanted
 from engines.syntax import Span, span_of
-from engines.writing import newline_at
 
 _FUTURE, _STDLIB, _PACKAGE, _LOCAL = range(4)
 _SHEBANG_OR_CODING = re.compile(r"#!|#.*coding[:=]")

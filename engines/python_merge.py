@@ -5,8 +5,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from engines.edits import Edit
+from engines.layout import indent_at, newline_at
 from engines.python_imports import Statement, Wanted
-from engines.writing import indent_at, newline_at
 
 # Lines of imports stay within what the file does anyway, and within this.
 _SHORT, _LONGEST = 79, 120

@@ -59,7 +59,7 @@ class PatternRewrite:
     def rewrite(self, input: Mapping[str, Any], path: str, data: bytes) -> FileResult:
         """The rule on one file."""
         pattern = compile_rule(input)
-        if not is_wide(data) and not all(word in data for word in pattern.literals):
+        if not is_wide(data) and not pattern.may_match(data):
             return FileResult()
         try:
             source = read_source(data, is_python=pattern.language.name == "python")

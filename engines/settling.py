@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from ast_grep_py import SgNode
 
 from engines.languages import Language
+from engines.pieces import Rewrite
 from engines.syntax import Span, fault_spans, leaves, nodes_at, parse
-from engines.writing import Rewrite
 
 _MEANING = "in parentheses or not, it would mean something else there"
 _BROKEN = "the result would not parse"
@@ -38,7 +38,7 @@ class _Attempt:
 
 def settle(text: str, rewrites: Iterable[Rewrite], spoken: Language) -> Settled:
     """Put the rewrites in, with parentheses where they are needed."""
-    attempts = [_Attempt(rewrite) for rewrite in sorted(rewrites, key=lambda one: one.span)]
+    attempts = [_attempt(rewrite) for rewrite in sorted(rewrites, key=lambda one: one.span)]
     # Every round fixes or refuses at least one match, and nothing is touched more than three times.
     while True:
         alive = [one for one in attempts if not one.reason]
@@ -46,6 +46,12 @@ def settle(text: str, rewrites: Iterable[Rewrite], spoken: Language) -> Settled:
         if not _objects(new_text, alive, spoken):
             refused = [(one.rewrite, one.reason) for one in attempts if one.reason]
             return Settled(new_text, [(one.rewrite.span, one.at) for one in alive], refused)
+
+
+def _attempt(rewrite: Rewrite) -> _Attempt:
+    broken = [index for index, piece in enumerate(rewrite.pieces) if piece.is_broken]
+    is_hopeless = any(rewrite.pieces[index].no_value for index in broken)
+    return _Attempt(rewrite, frozenset(broken), reason=_MEANING if is_hopeless else "")
 
 
 def _assembled(text: str, attempts: Sequence[_Attempt]) -> str:

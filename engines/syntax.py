@@ -6,6 +6,7 @@ Positions are indexes into the text (code points), spans are half-open.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ast_grep_py import SgNode, SgRoot
 
@@ -36,6 +37,8 @@ class Leaf:
         return is_comment_kind(self.kind)
 
 
+# One file is looked at from several sides, one after the other; parsing is most of the work.
+@lru_cache(maxsize=6)
 def parse(text: str, language: Language) -> SgNode:
     """The root of the text's tree."""
     return SgRoot(text, language.name).root()
@@ -74,7 +77,7 @@ def fault_spans(root: SgNode, language: Language) -> list[Span]:
 
 
 def leaves(node: SgNode) -> Iterator[Leaf]:
-    """The tokens of a node, in order; those without text are left out."""
+    """The tokens of a node, in order; those without text, and a backslash at a line's end, are left out."""
     stack = [node]
     while stack:
         one = stack.pop()
@@ -83,7 +86,7 @@ def leaves(node: SgNode) -> Iterator[Leaf]:
             stack.extend(reversed(children))
             continue
         start, end = span_of(one)
-        if end > start:
+        if end > start and one.kind() != "line_continuation":
             yield Leaf(start, end, one.text(), one.kind(), one.is_named())
 
 

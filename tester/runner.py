@@ -23,7 +23,6 @@ from tester.reports import read_report
 from tester.results import Case, Results, Source, Status
 from workspace.job import SandboxJob, SandboxLimits, SandboxResult, Stop
 from workspace.sandbox import run, tree_inside
-from workspace.trees import TreeKeeper
 from workspace.work import WorkContext
 
 # The one "test" of a command of which only the exit code is known.
@@ -77,7 +76,7 @@ class Run:
 
 
 class Runner:
-    """Runs the command of one spec on any commit, each time on a tree that holds exactly that. A context manager."""
+    """Runs the command of one spec on any commit, each time on a tree that holds exactly that."""
 
     def __init__(self, spec: TestSpec, context: WorkContext, budget: Budget) -> None:
         self.spec = spec
@@ -86,13 +85,6 @@ class Runner:
         self._pytest = as_pytest(spec.command)
         self._with_probe = self._pytest is not None and self._pytest.sees_pythonpath
         self._number = count(1)
-        self._trees = TreeKeeper(context.hub, context.scratch / "trees")
-
-    def __enter__(self) -> "Runner":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._trees.close()
 
     @property
     def can_narrow(self) -> bool:
@@ -115,7 +107,7 @@ class Runner:
         probe, reports = folder / "probe", folder / "reports"
         for one in (probe, reports):
             one.mkdir(parents=True)
-        with self._trees.at(commit) as tree:
+        with self._context.trees.at(commit) as tree:
             job = SandboxJob(
                 command=self._command(reports),
                 tree=tree.path,

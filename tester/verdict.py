@@ -14,6 +14,7 @@ from tester.runner import Run, TestSpec
 GATE = "tests"
 # A verdict names this many tests; the results blob has all of them.
 MAX_FINDINGS = 50
+_ERROR_WORDS = ("No module named", "not found", ": error:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +148,12 @@ def _first_error(run: Run) -> str:
 
 
 def _tells_an_error(line: str) -> bool:
-    # "ImportError: …", "E   ModuleNotFoundError: …", "/usr/bin/python3: No module named pytest", "error: …"
+    # "ImportError: …", "E   ModuleNotFoundError: …", "python3: No module named pytest", "pytest: error: unknown …"
+    if line.startswith("ERROR: usage:"):
+        return False  # pytest's own: the next lines say what is wrong
     head = line.removeprefix("E ").lstrip().split(" ", 1)[0]
-    return (
-        head.endswith(("Error:", "error:", "ERROR:", "Exception:"))
-        or "No module named" in line
-        or "not found" in line
+    return head.endswith(("Error:", "error:", "ERROR:", "Exception:")) or any(
+        word in line for word in _ERROR_WORDS
     )
 
 

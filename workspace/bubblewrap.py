@@ -25,6 +25,10 @@ _MACHINE = (
 # Over these lie fresh, empty file systems.
 _EMPTY = ("/tmp", "/run", "/var/tmp", "/dev/shm")
 HOME = "/tmp/home"
+_ACCOUNTS = {
+    "passwd": f"root:x:0:0::/root:/bin/sh\nrolecall:x:1000:1000::{HOME}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+    "group": "root:x:0:\nrolecall:x:1000:\nnogroup:x:65534:\n",
+}
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _WITHOUT = "ROLECALL_SANDBOX=none runs commands without a sandbox, for code that you trust."
 
@@ -81,7 +85,7 @@ def bubblewrap_command(job: SandboxJob, *, tree_at: Path, status_fd: int) -> lis
     arguments += _proc_and_dev()
     for folder in _EMPTY:
         arguments += [*_size(binary, job.limits.memory_bytes), "--tmpfs", folder]
-    arguments += ["--dir", HOME]
+    arguments += ["--dir", HOME, *_accounts(job.log.parent)]
     visible = [Path("/usr"), Path("/etc"), *(bind.at for bind in ordered)]
     for link, target in needs.links if needs else ():
         if not any(link.is_relative_to(at) for at in visible):
@@ -91,10 +95,19 @@ def bubblewrap_command(job: SandboxJob, *, tree_at: Path, status_fd: int) -> lis
     return [*arguments, "--json-status-fd", str(status_fd), "--chdir", str(tree_at), "--", *job.command]
 
 
+def _accounts(folder: Path) -> list[str]:
+    """The users that a job finds in /etc: itself, with its home, and root; not the people of this machine."""
+    arguments = []
+    for name, rows in _ACCOUNTS.items():
+        (folder / name).write_text(rows, "utf-8")
+        arguments += ["--ro-bind", str(folder / name), f"/etc/{name}"]
+    return arguments
+
+
 def _isolation(binary: str) -> list[str]:
     flags = [
         "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--die-with-parent",
-        "--new-session", "--hostname", "sandbox",
+        "--new-session", "--hostname", "localhost",
     ]  # fmt: skip
     # From 0.8 on; before, a job can make namespaces of its own, but still has no capability outside.
     return [*flags, "--disable-userns"] if "--disable-userns" in _help(binary) else flags

@@ -23,6 +23,7 @@ from workspace.frames import pack_frame, read_frame
 from workspace.hub import Hub
 from workspace.job import SandboxMode
 from workspace.spill import spill
+from workspace.trees import TreeKeeper
 from workspace.walking import remove_tree
 from workspace.work import Handle, WorkContext
 
@@ -75,6 +76,7 @@ class _Worker:
         self._settings = settings
         self._channel = channel
         self._hub: Hub | None = None
+        self._trees: TreeKeeper | None = None
         module, _, function = str(settings["work"]).partition(":")
         self._handle: Handle = getattr(import_module(module), function)
 
@@ -94,27 +96,27 @@ class _Worker:
     def _work(self, action: Action) -> Handoff:
         scratch = Path(tempfile.mkdtemp(prefix="action-", dir=self._settings["scratch"]))
         try:
-            hub = self._open_hub()
+            hub, trees = self._open_hub()
             hub.ensure(action.base)
-            return spill(self._handle(action, self._context(hub, scratch)), hub, action.task)
+            context = WorkContext(
+                hub=hub,
+                scratch=scratch,
+                cache=Path(self._settings["cache"]),
+                trees=trees,
+                note=self._note,
+                sandbox=SandboxMode(self._settings["sandbox"]),
+                options=self._settings["options"],
+            )
+            return spill(self._handle(action, context), hub, action.task)
         finally:
             remove_tree(scratch)
 
-    def _open_hub(self) -> Hub:
+    def _open_hub(self) -> tuple[Hub, TreeKeeper]:
         """Opened once; a hub that was not there is looked for again by the next action."""
-        if self._hub is None:
+        if self._hub is None or self._trees is None:
             self._hub = Hub.open(self._settings["hub"], cache_dir=Path(self._settings["cache"], "hubs"))
-        return self._hub
-
-    def _context(self, hub: Hub, scratch: Path) -> WorkContext:
-        return WorkContext(
-            hub=hub,
-            scratch=scratch,
-            cache=Path(self._settings["cache"]),
-            note=self._note,
-            sandbox=SandboxMode(self._settings["sandbox"]),
-            options=self._settings["options"],
-        )
+            self._trees = TreeKeeper(self._hub, Path(self._settings["scratch"], "trees"))
+        return self._hub, self._trees
 
     def _note(self, text: str) -> None:
         self._channel.send({"note": text[:_LONGEST_NOTE]})

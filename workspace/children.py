@@ -7,13 +7,16 @@ returns only when that is done; a child that dies by itself ends its action, nev
 
 import asyncio
 import os
+import select
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import structlog
@@ -37,6 +40,8 @@ _LAST_BYTES = 4 * 1024
 # A chatty work function must not fill the disk with its log.
 _LARGEST_LOG_BYTES = 8 * 1024 * 1024
 _WAIT_S = 10.0
+_SETTLE_S = 1.0
+_NUMBERS = count()
 
 OnNote = Callable[[str], None]
 
@@ -126,6 +131,8 @@ class ChildWorkers:
     async def _lost(self, child: "_Child", error: Exception) -> WorkerLostError:
         """A dead child is replaced by the next action only: one that dies at its start would do so for ever."""
         self._children[child.slot] = None
+        # The channel closes a moment before the process is gone; killed now, it would not tell how it died.
+        await _to_the_end(asyncio.to_thread(child.wait_for_its_end, _SETTLE_S))
         await _to_the_end(child.kill())
         last_lines = child.last_lines()
         how = str(error) if isinstance(error, WorkspaceError) else child.how_it_died()
@@ -143,6 +150,8 @@ class _Child:
         self.actions = 0
         self._scratch = settings.scratch / f"slot-{slot}"
         self._log = settings.scratch / f"slot-{slot}.log"
+        self._killing = Lock()
+        self._mark = f"{os.getpid()}-child-{next(_NUMBERS)}."
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         remove_tree(self._scratch)
         self._scratch.mkdir(parents=True)
@@ -155,7 +164,7 @@ class _Child:
                 stdout=log_file,
                 stderr=log_file,
                 pass_fds=(theirs.fileno(),),
-                env=_environment(),
+                env=_environment(self._mark),
                 start_new_session=True,
             )
         ours.setblocking(False)
@@ -165,6 +174,15 @@ class _Child:
     def is_alive(self) -> bool:
         """True while the process runs. It is not reaped by this: its number must stay its own until it is killed."""
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+    def wait_for_its_end(self, limit_s: float) -> None:
+        """Wait until the process has ended, without reaping it."""
+        with suppress(ProcessLookupError):
+            end_fd = os.pidfd_open(self._process.pid)
+            try:
+                select.select([end_fd], [], [], limit_s)
+            finally:
+                os.close(end_fd)
 
     async def ask(self, action: Action, on_note: OnNote) -> dict[str, Any]:
         """Send an action, pass its notes on, give back the last answer. Raises EOFError or OSError when it dies."""
@@ -207,11 +225,12 @@ class _Child:
         return self._streams
 
     def _kill(self) -> None:
-        if self._process.returncode is None:
-            # One that died by itself keeps its code; what it left behind is killed.
-            kill_family(self._process.pid)
-            self._process.wait(_WAIT_S)
-        remove_tree(self._scratch)
+        with self._killing:
+            if self._process.returncode is None:
+                # One that died by itself keeps its code; what it left behind is killed.
+                kill_family(self._process.pid, self._mark)
+                self._process.wait(_WAIT_S)
+            remove_tree(self._scratch)
 
     def _shorten_log(self) -> None:
         if self._log.stat().st_size > _LARGEST_LOG_BYTES:
@@ -256,11 +275,11 @@ def _as_message(settings: ChildSettings, scratch: Path) -> dict[str, Any]:
     }
 
 
-def _environment() -> dict[str, str]:
+def _environment(mark: str) -> dict[str, str]:
     """Ours without our settings: a child learns what it needs over its channel, and no secret besides.
 
     The mark is for the next process of ours on this machine: should this one be killed, it ends what was left.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ROLECALL_")}
     path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
-    return kept | {"PYTHONPATH": path, MARK: f"{os.getpid()}-child."}
+    return kept | {"PYTHONPATH": path, MARK: mark}

@@ -25,8 +25,8 @@ def kill_group(group: int) -> None:
         os.killpg(group, SIGKILL)
 
 
-def kill_family(pid: int) -> None:
-    """Kill a process of ours, its group, all its descendants, and the marked daemons of its jobs."""
+def kill_family(pid: int, mark: str) -> None:
+    """Kill a process of ours, its group, all its descendants, and who carries its mark or one of its jobs'."""
     # Stopped first, so that it cannot start another child between our look and our blow.
     with suppress(ProcessLookupError):
         os.kill(pid, SIGSTOP)
@@ -37,13 +37,13 @@ def kill_family(pid: int) -> None:
     kill_group(pid)
     with suppress(ProcessLookupError):
         os.kill(pid, SIGKILL)
-    kill_marked(f"{pid}-")
+    kill_marked(mark, f"{pid}-")
 
 
-def kill_marked(value: str) -> None:
-    """Kill every process whose mark begins with this value, until there is none: a fork may escape one look."""
+def kill_marked(*values: str) -> None:
+    """Kill every process whose mark begins with one of these, until there is none: a fork may escape one look."""
     deadline = monotonic() + _LEAVE_S
-    while found := tuple(_marked(f"{MARK}={value}".encode())):
+    while found := tuple(_marked(*(f"{MARK}={value}".encode() for value in values))):
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, SIGKILL)
@@ -68,11 +68,11 @@ def _mark_of(pid: int) -> str:
     return ""
 
 
-def _marked(mark: bytes) -> Iterable[int]:
+def _marked(*marks: bytes) -> Iterable[int]:
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal() or int(folder.name) == os.getpid():
             continue
         with suppress(OSError):
             # A zombie has no environment any more, so it is not found again.
-            if any(pair.startswith(mark) for pair in (folder / "environ").read_bytes().split(b"\0")):
+            if any(pair.startswith(marks) for pair in (folder / "environ").read_bytes().split(b"\0")):
                 yield int(folder.name)

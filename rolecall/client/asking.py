@@ -5,6 +5,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rolecall.client import terminal
 from rolecall.client.order import Order
 from rolecall.client.phrases import amount, listed, printable
 from schemas.scope import Scope
@@ -12,7 +13,7 @@ from schemas.scope import Scope
 
 def show(order: Order, console: Console) -> None:
     """Print the summary of an order."""
-    console.print(_summary(order))
+    terminal.show(console, _summary(order))
 
 
 def confirmed(question: str = "Start?") -> bool:

@@ -18,7 +18,7 @@ from rolecall.client.progress_view import summary
 from rolecall.client.reading import Glimpse, chosen, opened_hub, opened_journal, read_report
 from rolecall.client.telling_delivery import say_delivered
 from rolecall.client.terminal import console as stdout_console
-from rolecall.client.terminal import program_of
+from rolecall.client.terminal import program_of, show
 from rolecall.client.watching import Interrupts, StoppedWatchingError, watch
 from schemas.errors import ExitCode, RolecallError, SettingsError
 from schemas.report import Report
@@ -111,12 +111,12 @@ async def _tell(attendance: Attendance, picture: TaskProgress) -> int:
     if report.status is TaskStatus.COMPLETED and report.landed and report.delivered is None:
         branch = await _delivered(attendance, report.head, report.branch)
         report = report.model_copy(update={"delivered": branch})
-    attendance.console.print(report_text.render(report, program_of(settings)))
+    show(attendance.console, report_text.render(report, program_of(settings)))
     return story.exit_code(report)
 
 
 async def _tell_picture(attendance: Attendance, picture: TaskProgress) -> int:
-    attendance.console.print(summary(picture))
+    show(attendance.console, summary(picture))
     landed = [rule for rule in picture.rules if rule.status == "landed"]
     if picture.status is TaskStatus.COMPLETED and landed and picture.head and attendance.branch:
         branch = await _delivered(attendance, picture.head, attendance.branch)

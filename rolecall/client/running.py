@@ -65,9 +65,16 @@ def _served(settings: Settings, how: How, say: Callable[[str], None]) -> Iterato
     if stack is None and settings.broker_url is not None and settings.hub is not None:
         yield settings, lambda: True
         return
+    if stack is None and settings.broker_url is not None:
+        asyncio.run(_reach_broker(settings))  # said at once, and not after the start of everything else
     with joined(settings, _up_options(settings, how), say=say) as connection:
         place = replace(settings, broker_url=connection.broker_url, hub=connection.hub)
         yield place, lambda: live_connection(place.state_dir) is not None
+
+
+async def _reach_broker(settings: Settings) -> None:
+    async with connected(settings):
+        return
 
 
 async def _through(

@@ -45,8 +45,10 @@ def headline(report: Report) -> str:
     match report.status:
         case TaskStatus.COMPLETED if not changed:
             return "Nothing to do: no rule found anything to change"
-        case TaskStatus.COMPLETED if not report.unlanded:
-            return "The rule landed" if landed == len(changed) == 1 else f"All {landed} rules landed"
+        case TaskStatus.COMPLETED if landed == len(changed):
+            all_of_them = "The rule landed" if landed == 1 else f"All {landed} rules landed"
+            left = len(report.unlanded)
+            return f"{all_of_them}, without {amount(left, 'refused place')}" if left else all_of_them
         case TaskStatus.COMPLETED:
             return f"Partly landed: {landed} of {amount(len(changed), 'rule')}"
         case TaskStatus.CANCELED:

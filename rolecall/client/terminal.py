@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from bus.settings import Settings, load_settings
 from rolecall.client.story import Program
@@ -19,6 +19,17 @@ def console(file: TextIO | None = None) -> Console:
     stream = file or sys.stdout
     width = None if stream.isatty() else PIPE_WIDTH
     return Console(file=stream, highlight=False, markup=False, emoji=False, width=width, soft_wrap=False)
+
+
+def show(target: Console, what: RenderableType) -> None:
+    """Print a view; what goes into a file or a pipe has no blanks at the ends of its lines."""
+    if target.is_terminal:
+        target.print(what)
+        return
+    with target.capture() as captured:
+        target.print(what)
+    target.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    target.file.flush()
 
 
 def is_conversation() -> bool:

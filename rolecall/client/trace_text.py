@@ -54,7 +54,7 @@ def _waterfall(trace: Trace, now_us: int, width: int) -> Table:
     )
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("at", justify="right", no_wrap=True)
-    table.add_column("action", overflow="fold", max_width=34)
+    table.add_column("action", overflow="fold", max_width=46)
     table.add_column(f"0 … {duration((end - start) / 1e6)}", no_wrap=True, min_width=width)
     table.add_column("ran by", overflow="fold", max_width=26)
     table.add_column("waited", justify="right", no_wrap=True)
@@ -75,8 +75,10 @@ def _row(
     yield Text(f"{(at - start) / 1e6:.2f}", style="dim")
     if first:
         contract = action.contract.split("@")[0]
-        step = Text(printable(f"{action.kind} {action.step}"))
-        yield step if action.kind in contract else step.append(f" {contract}", style="dim")
+        names = dict.fromkeys((action.kind, action.step))
+        yield Text.assemble(
+            printable(" ".join(names)), (f" {contract}" if action.kind == "change" else "", "dim")
+        )
     else:
         yield Text(f"  again, attempt {attempt.attempt}", style="yellow")
     yield _bar(attempt, start=start, end=end, now_us=now_us, width=width, good=_is_good(action, attempt))

@@ -13,7 +13,7 @@ def command(name: str | None, environment: str | None, as_json: bool) -> None:
     """The contracts that rules can name, those of running roles of your own too; with NAME, all of one."""
     from rolecall.client.contract_text import listing, page
     from rolecall.client.reading import known_contracts
-    from rolecall.client.terminal import console
+    from rolecall.client.terminal import console, show
 
     registry = known_contracts(settings_of(environment))
     if name is None:
@@ -21,10 +21,10 @@ def command(name: str | None, environment: str | None, as_json: bool) -> None:
         if as_json:
             echo_json(documents)
         else:
-            console().print(listing([one for one in documents if one.changes == "tree"]))
+            show(console(), listing([one for one in documents if one.changes == "tree"]))
         return
     document = registry.get(name)
     if as_json:
         echo_json(document)
     else:
-        console().print(page(document))
+        show(console(), page(document))

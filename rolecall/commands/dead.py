@@ -19,7 +19,7 @@ def list_them(environment: str | None, as_json: bool) -> None:
     """The parked messages, the newest first."""
     from rolecall.client.lists import dead_table
     from rolecall.client.reading import opened_journal
-    from rolecall.client.terminal import console
+    from rolecall.client.terminal import console, show
     from schemas.clock import now_us
 
     with opened_journal(settings_of(environment)) as reader:
@@ -27,7 +27,7 @@ def list_them(environment: str | None, as_json: bool) -> None:
     if as_json:
         echo_json(lines)
     elif lines:
-        console().print(dead_table(lines, now_us=now_us()))
+        show(console(), dead_table(lines, now_us=now_us()))
     else:
         click.echo("No message was parked.")
 

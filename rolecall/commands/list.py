@@ -24,7 +24,7 @@ def command(
     from rolecall.client import phrases
     from rolecall.client.lists import tasks_table
     from rolecall.client.reading import opened_journal
-    from rolecall.client.terminal import console
+    from rolecall.client.terminal import console, show
     from schemas.clock import now_us
 
     now = now_us()
@@ -39,6 +39,6 @@ def command(
             "No task fits." if since or grep or state else "No task yet; `rolecall run` makes the first one."
         )
     else:
-        console().print(tasks_table(lines, now_us=now))
+        show(console(), tasks_table(lines, now_us=now))
         if len(found) > limit:
             click.echo(f"and {len(found) - limit} older ones; --limit shows more")

@@ -15,7 +15,7 @@ def command(everyone: bool, environment: str | None, as_json: bool) -> None:
     """Every process that answers the roll call: where it is, its slots, what it runs, its last heartbeat."""
     from rolecall.client.lists import workers_table
     from rolecall.client.reading import opened_journal
-    from rolecall.client.terminal import console
+    from rolecall.client.terminal import console, show
     from schemas.clock import now_us
 
     settings = settings_of(environment)
@@ -24,6 +24,6 @@ def command(everyone: bool, environment: str | None, as_json: bool) -> None:
     if as_json:
         echo_json(lines)
     elif lines:
-        console().print(workers_table(lines, now_us=now_us()))
+        show(console(), workers_table(lines, now_us=now_us()))
     else:
         click.echo("Nobody answers the roll call. `rolecall up` starts all roles on this machine.")

@@ -17,7 +17,7 @@ def command(task: str | None, environment: str | None, as_json: bool, as_markdow
     """
     from rolecall.client import report_markdown, report_text
     from rolecall.client.reading import chosen, opened_journal, read_report
-    from rolecall.client.terminal import console, program_of
+    from rolecall.client.terminal import console, program_of, show
 
     if as_json and as_markdown:
         raise click.UsageError("--json and --md exclude each other.")
@@ -29,4 +29,4 @@ def command(task: str | None, environment: str | None, as_json: bool, as_markdow
     elif as_markdown:
         click.echo(report_markdown.render(report), nl=False)
     else:
-        console().print(report_text.render(report, program_of(settings)))
+        show(console(), report_text.render(report, program_of(settings)))

@@ -17,7 +17,7 @@ def command(task: str | None, environment: str | None, as_json: bool) -> None:
     from bus.connection_file import live_connection
     from rolecall.client.progress_view import summary
     from rolecall.client.reading import chosen, opened_journal
-    from rolecall.client.terminal import console
+    from rolecall.client.terminal import console, show
 
     settings = settings_of(environment)
     with opened_journal(settings) as reader:
@@ -25,6 +25,6 @@ def command(task: str | None, environment: str | None, as_json: bool) -> None:
     if as_json:
         echo_json(picture)
         return
-    console().print(summary(picture))
+    show(console(), summary(picture))
     if not picture.status.is_final and live_connection(settings.state_dir) is None:
         click.echo("Nothing runs in this environment now; `rolecall up` takes the task up again.")

@@ -19,7 +19,7 @@ def command(task: str | None, messages: bool, environment: str | None, as_json: 
     """
     from rolecall.client import trace_text
     from rolecall.client.reading import chosen, opened_journal
-    from rolecall.client.terminal import console
+    from rolecall.client.terminal import console, show
     from schemas.clock import now_us
     from supervisor.journal.trace import trace as read_trace
 
@@ -28,4 +28,4 @@ def command(task: str | None, messages: bool, environment: str | None, as_json: 
     if as_json:
         echo_json(trace)
     else:
-        console().print(trace_text.render(trace, now_us=now_us(), messages=messages))
+        show(console(), trace_text.render(trace, now_us=now_us(), messages=messages))

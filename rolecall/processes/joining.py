@@ -79,11 +79,14 @@ def _launch(settings: Settings, options: Sequence[str], log: Path) -> "subproces
         "--environment",
         settings.environment,
     )
+    # The broker's password goes by environment: options can be read by everyone.
+    env = {**os.environ, **({"ROLECALL_BROKER_URL": settings.broker_url} if settings.broker_url else {})}
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         # A session of its own: Ctrl-C in the client's terminal is for the client.
         return subprocess.Popen(
             (*command, *options),
+            env=env,
             stdin=subprocess.DEVNULL,
             stdout=handle,
             stderr=handle,

@@ -1,11 +1,12 @@
 """ruff's E9 and F, before and after."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reviewer.lint import ruff
-from schemas.words import Verdict
+from schemas.words import Severity, Verdict
 from tests.unit.review_cases import case_of, edit
 
 LATIN = "# coding: latin-1\nname = 'é'\n".encode("latin-1")
@@ -56,6 +57,25 @@ def test_what_is_new_is_found_with_its_line(
     assert not line or report.findings[0].line == line
 
 
+def test_an_import_that_a_lint_rule_leaves_unused_is_told_and_no_fault(tmp_path: Path) -> None:
+    before, after = b"from typing import List\nx: List[int]\n", b"from typing import List\nx: list[int]\n"
+
+    report = ruff(replace(case_of(edit(before, after)), contract="lint.fix@1"), tmp_path)
+
+    assert report.verdict is Verdict.PASS
+    assert [(one.severity, one.path) for one in report.findings] == [(Severity.WARNING, "a.py")]
+    assert "F401" in report.claim
+
+
+def test_other_rules_are_strict_for_lint_fix_too(tmp_path: Path) -> None:
+    case = replace(case_of(edit(b"x = 1\n", b"import os\nx = y\n")), contract="lint.fix@1")
+
+    report = ruff(case, tmp_path)
+
+    assert report.verdict is Verdict.FAIL
+    assert [one.severity for one in report.findings] == [Severity.ERROR, Severity.WARNING]
+
+
 def test_settings_of_the_repository_do_not_count(tmp_path: Path) -> None:
     settings = edit(None, b"[tool.ruff]\nexclude = ['*']\n", path="pyproject.toml")
     ignoring = edit(b"x = 1\n", b"import os\n", path="a.py")
@@ -70,6 +90,6 @@ def test_other_files_are_not_for_ruff(tmp_path: Path) -> None:
 
 
 def test_a_ruff_that_fails_never_passes(tmp_path: Path) -> None:
-    case = case_of(edit(b"x = 1\n", b"x = 2\n"), input={"target": "py3-what"})
+    case = case_of(edit(b"x = 1\n", b"x = 2\n"), input={"target": "py3999"})
 
     assert ruff(case, tmp_path).verdict is Verdict.COULD_NOT_RUN

@@ -288,10 +288,10 @@ def test_a_candidate_that_hangs_where_the_head_does_not_fails(world: World) -> N
     baseline = world.run(base).output["results"]
     hanging = world.edited(base, "calc.py", b"import time\ntime.sleep(1000)\n" + CALC)
 
-    handoff = world.run(hanging, baseline=baseline, head=base, timeout_s=5)
+    handoff = world.run(hanging, baseline=baseline, head=base, timeout_s=8)
 
     assert handoff.verdict is Verdict.FAIL
-    assert "did not end within 5 s" in told(handoff)
+    assert "did not end within 8 s" in told(handoff)
 
 
 def test_any_other_command_is_judged_by_its_exit_code(world: World) -> None:

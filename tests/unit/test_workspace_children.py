@@ -213,13 +213,14 @@ async def test_a_child_that_is_killed_from_outside_ends_its_action(
 ) -> None:
     pid = await pid_of(workers, action("nothing"))
     running = asyncio.create_task(workers.run(0, action("hang", folder=str(tmp_path)), ignore))
-    await until(lambda: (tmp_path / "tree/job").exists())
+    names = ("child", "session", "tree/job")
+    await until(lambda: all((tmp_path / name).exists() for name in names))
 
     os.kill(pid, signal.SIGKILL)
 
     with pytest.raises(WorkerLostError, match="signal 9"):
         await running
-    await until(lambda: all_still(tmp_path, "tree/job"))
+    assert all_still(tmp_path, *names)
 
 
 async def test_a_child_that_died_while_idle_is_replaced_unnoticed(

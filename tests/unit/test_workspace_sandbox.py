@@ -359,6 +359,17 @@ def test_the_environment_is_built_from_nothing(do: Run, monkeypatch: pytest.Monk
     assert not {"AWS_SECRET_ACCESS_KEY", "ROLECALL_BROKER_URL"} & set(names)
 
 
+def test_a_job_is_somebody_with_a_home_on_a_host_that_can_be_looked_up(do: Run) -> None:
+    code = (
+        "import getpass, os, pwd, socket\n"
+        "me = pwd.getpwuid(os.getuid())\n"
+        "print(me.pw_name, me.pw_dir == os.environ['HOME'], getpass.getuser(), len(pwd.getpwall()))\n"
+        "print(socket.gethostbyname(socket.gethostname()))"
+    )
+
+    assert do(code).head == "rolecall True rolecall 3\n127.0.0.1\n"
+
+
 def test_other_processes_cannot_be_seen_and_namespaces_not_made(do: Run) -> None:
     code = (
         "import os, ctypes\n"
