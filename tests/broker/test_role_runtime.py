@@ -333,6 +333,8 @@ async def test_a_later_order_to_rest_takes_over(stage: RoleStage) -> None:
     async with stage.role(workers):
         await stage.order("role.rested", RoleRested(seconds=0.05, reason="a moment"))
         await stage.order("role.rested", RoleRested(seconds=3600, reason="for long"))
+        await stage.order("announcement.wanted", AnnouncementWanted())
+        await stage.event("role.announced", 2)  # so the two before were read too
         await stage.heartbeat(lambda body: body["state"] == "resting")
         states = [(await stage.heartbeat(lambda body: True))["state"] for _ in range(4)]
         await stage.order("role.rested", RoleRested(seconds=0, reason="enough"))
