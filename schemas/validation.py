@@ -21,7 +21,7 @@ class Checker:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
-        self._decider = jsonschema_rs.Draft202012Validator(dict(schema))
+        self._decider = jsonschema_rs.Draft202012Validator(dict(schema), retriever=_refuse)
 
     def accepts(self, value: Any) -> bool:
         """True if the value fits."""
@@ -33,6 +33,10 @@ class Checker:
         if not self._decider.is_valid(coerced):
             raise ContractError(f"{subject}: {explain(self.schema, coerced)}")
         return coerced
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError("a schema may not refer to another document")
 
 
 def checker(schema: Mapping[str, Any]) -> Checker:

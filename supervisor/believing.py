@@ -19,6 +19,10 @@ RESULT_GATES = frozenset(
 )
 
 
+# Outcomes that claim the work is done; the others only say why it is not.
+FINISHED = frozenset({Outcome.DONE, Outcome.NO_CHANGE})
+
+
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
     """What the commits themselves say about a result: findings against it, and counts."""
@@ -31,11 +35,13 @@ class CommitFacts:
 
 def refusals(spec: ActionSpec, handoff: Handoff, facts: CommitFacts) -> tuple[str, ...]:
     """The reasons not to believe a handoff that says it is done; none if it is believed."""
-    if handoff.outcome not in (Outcome.DONE, Outcome.NO_CHANGE):
+    if handoff.outcome not in FINISHED:
         return ()
     if handoff.base != spec.base:
         return (f"it worked on {handoff.base[:12]} instead of {spec.base[:12]}",)
     match spec.kind:
+        case ActionKind.CHANGE | ActionKind.TWIN if not spec.changes_tree:
+            return ("its contract changes nothing, and it names a result",) if handoff.result else ()
         case ActionKind.CHANGE | ActionKind.TWIN:
             return _change(handoff, facts)
         case ActionKind.REVIEW:
@@ -43,7 +49,7 @@ def refusals(spec: ActionSpec, handoff: Handoff, facts: CommitFacts) -> tuple[st
         case ActionKind.BASELINE | ActionKind.TEST | ActionKind.CANARY_TEST:
             return _test(handoff)
         case ActionKind.PLAN:
-            return ()
+            return () if "plan" in handoff.output else ("it gives no plan",)
 
 
 def plan_faults(state: TaskState, plan: Plan, revision: int) -> tuple[str, ...]:

@@ -24,8 +24,13 @@ class Offer:
     count: int
 
 
-def offers(states: Iterable[TaskState], slots: Mapping[str, int], turn: int) -> tuple[Offer, ...]:
-    """Share out the free slots. `slots` counts what live processes can run; `turn` rotates who comes first."""
+def offers(
+    states: Iterable[TaskState], slots: Mapping[str, int], turns: Mapping[str, int]
+) -> tuple[Offer, ...]:
+    """Share out the free slots. `slots` counts what live processes can run, by pool.
+
+    `turns` counts how often slots of a pool were offered so far, and rotates who comes first.
+    """
     listed = list(states)
     wanting: dict[str, list[TaskState]] = {}
     inflight: dict[str, int] = {}
@@ -38,7 +43,7 @@ def offers(states: Iterable[TaskState], slots: Mapping[str, int], turn: int) -> 
     for pool, tasks in sorted(wanting.items()):
         free = slots.get(pool, 0) - inflight.get(pool, 0)
         if free > 0:
-            made += _share(pool, free, tasks, turn)
+            made += _share(pool, free, tasks, turns.get(pool, 0))
     return tuple(made)
 
 

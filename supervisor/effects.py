@@ -50,11 +50,11 @@ class Effects:
                 else:
                     message = await self._move(effect.task, command)
                 break
-            except RolecallError as error:
+            except (RolecallError, OSError) as error:
                 self._log.warning(
                     "An effect in the hub failed.", action="effect_failed", task=effect.task, error=str(error)
                 )
-                message = _failed(command, str(error))
+                message = _failed(command, f"the hub refused it: {error}")
                 if attempt < TRIES:
                     await asyncio.sleep(RETRY_S * attempt)
         self._report(Fact(effect.task, message, sent=effect.message_id))
@@ -73,4 +73,4 @@ class Effects:
 def _failed(command: Compose | MoveHead, reason: str) -> Message:
     if isinstance(command, Compose):
         return ComposeDone(now_us(), command.rule, command.generation, command.base, None, reason=reason)
-    return HeadDone(now_us(), command.new, moved=False)
+    return HeadDone(now_us(), command.new, moved=False, reason=reason)

@@ -2,17 +2,20 @@
 
 Nothing here is journaled; after a start everything is learned again from announcements and heartbeats. Silence is
 measured on the lease clock, which runs only while the supervisor's own probe comes round: an outage of the broker or
-of the supervisor ends no lease by itself.
+of the supervisor ends no lease by itself. Heartbeats overtake what waits in the supervisor's queue, so they are only
+held against a lease once a probe has shown that everything sent before has been read.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 from schemas.contracts import ContractDocument, ContractRegistry, parse_contract
 from schemas.errors import ContractError
-from schemas.messages import Pulse, RoleAnnounced, RoleHeartbeat, Running
+from schemas.messages import RoleAnnounced, RoleHeartbeat
+from schemas.validation import checker
 from supervisor.leases import Lease, Leases
+from supervisor.steering import failing_contract
+from supervisor.workers import NOBODY, Worker, WorkerState
 
 HEARTBEAT_US = 5_000_000
 # Two missed heartbeats: no new work; three: lost. Half a beat of slack for the way.
@@ -22,48 +25,8 @@ LOST_US = 3 * HEARTBEAT_US + HEARTBEAT_US // 2
 MISSING_AT_MOST = 2
 # The lease clock never jumps: whatever passed between two probes, it moves by at most this.
 CLOCK_STEP_US = 3_000_000
-# An instance that fails this often what others do well takes no new work for a while.
-FAILURES_TO_REST = 5
+# How long an instance takes no new work that fails often what others do well.
 REST_S = 60.0
-
-
-class WorkerState(StrEnum):
-    """How a process stands in the roll call."""
-
-    READY = "ready"
-    RESTING = "resting"
-    DRAINING = "draining"
-    SUSPECT = "suspect"
-    LOST = "lost"
-    GONE = "gone"
-
-    @property
-    def takes_work(self) -> bool:
-        """True if new work may be meant for it."""
-        return self is WorkerState.READY
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """One process. `seen` is on the lease clock; `heartbeat_at` and `rests_until` are wall-clock microseconds."""
-
-    instance: str
-    role: str
-    pool: str
-    host: str
-    pid: int
-    version: str
-    slots: int
-    digest: str
-    state: WorkerState = WorkerState.READY
-    seen: int = 0
-    heartbeat_at: int = 0
-    rests_until: int = 0
-    running: tuple[Running, ...] = ()
-    pulse: dict[str, Pulse] = field(default_factory=dict)
-    rested_at: dict[str, int] = field(default_factory=dict)
-    contracts: tuple[ContractDocument, ...] = ()
-    engines: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +58,8 @@ class Fleet:
         self.workers: dict[str, Worker] = {}
         self.clock = 0
         self._probed_at = 0
+        self._steady_since = 0
+        self._read_until = 0
         self._unheard: dict[str, int] = {}
 
     # ---- what processes say ------------------------------------------------------------------------------------
@@ -106,6 +71,7 @@ class Fleet:
         for served in said.contracts:
             try:
                 document = parse_contract(served.document, origin=f"{said.role} {instance}")
+                _check_schemas(document)
                 self.registry.add(document)
             except ContractError as error:
                 refused = str(error)
@@ -114,7 +80,7 @@ class Fleet:
                 accepted.append(document)
             else:
                 refused = f"{document.ref} belongs to the pool {document.pool!r}, not {said.pool!r}."
-        known = self.workers.get(instance)
+        known = self.workers.get(instance) or NOBODY
         self.workers[instance] = Worker(
             instance=instance,
             role=said.role,
@@ -124,9 +90,13 @@ class Fleet:
             version=said.version,
             slots=said.slots if not refused else 0,
             digest=said.digest,
+            state=WorkerState.RESTING if now < known.rests_until else WorkerState.READY,
             seen=self.clock,
             heartbeat_at=now,
-            running=known.running if known else (),
+            rests_until=known.rests_until,
+            running=known.running,
+            pulse=known.pulse,
+            rested_at=known.rested_at,
             contracts=tuple(accepted),
             engines=dict(said.engines),
         )
@@ -137,7 +107,13 @@ class Fleet:
         worker = self.workers.get(instance)
         if worker is not None:
             self.workers[instance] = replace(worker, state=WorkerState.GONE, running=())
-        return [Lost(lease, reason) for lease in self.leases.of_instance(instance)]
+        return [Lost(lease, reason) for lease in self.leases.silent(instance)]
+
+    def heard(self, instance: str) -> None:
+        """Something else came of a process: one that was taken for lost is there, and has time to say more."""
+        worker = self.workers.get(instance)
+        if worker is not None and worker.state is WorkerState.LOST:
+            self.workers[instance] = replace(worker, state=WorkerState.SUSPECT, seen=self.clock)
 
     def heartbeat(
         self, instance: str, said: RoleHeartbeat, *, sent_at: int, now: int
@@ -147,7 +123,7 @@ class Fleet:
         orders: list[Order] = []
         if worker is None or worker.digest != said.announcement:
             orders.append(Order(said.pool, instance, announce=True))
-        if worker is None:
+        if worker is None or worker.state is WorkerState.GONE:  # the goodbye overtook its last heartbeats
             return [], orders
         state = WorkerState(said.state) if said.state in ("draining", "resting") else WorkerState.READY
         if now < worker.rests_until:
@@ -162,65 +138,64 @@ class Fleet:
         )
         listed = {(one.action_id, one.attempt) for one in said.running}
         held = {(lease.action_id, lease.attempt): lease for lease in self.leases.of_instance(instance)}
+        for key, lease in held.items():
+            if key in listed:
+                self.leases.set_missing(lease, 0)
+            elif sent_at > lease.accepted_at and not lease.handing_off:
+                self.leases.set_missing(lease, lease.missing + 1)
+        if self._read_until < worker.heartbeat_at:
+            return [], orders + self._rest(
+                instance, now
+            )  # an acceptance or a handoff may still be in the queue
+        before = {(one.action_id, one.attempt) for one in worker.running}
         orders += [
-            Order(worker.pool, instance, stop=key, reason="no lease") for key in sorted(listed - held.keys())
+            Order(worker.pool, instance, stop=key, reason="no lease")
+            for key in sorted((listed & before) - held.keys())
         ]
         lost = [
             Lost(lease, "its heartbeats do not list it any more")
-            for key, lease in held.items()
-            if key not in listed and self._missing(lease, sent_at)
+            for lease in self.leases.silent(instance)
+            if lease.missing > MISSING_AT_MOST
         ]
-        for key in listed & held.keys():
-            self.leases.set_missing(held[key], 0)
         return lost, orders + self._rest(instance, now)
 
-    def _missing(self, lease: Lease, sent_at: int) -> bool:
-        if sent_at <= lease.accepted_at:
-            return False
-        self.leases.set_missing(lease, lease.missing + 1)
-        return lease.missing + 1 > MISSING_AT_MOST
-
     def _rest(self, instance: str, now: int) -> list[Order]:
-        """Steer by the pulse: what fails often here and seldom elsewhere goes elsewhere for a while."""
         worker = self.workers[instance]
-        for contract, pulse in worker.pulse.items():
-            if (
-                pulse.failed < FAILURES_TO_REST + worker.rested_at.get(contract, 0)
-                or pulse.failed <= pulse.done
-            ):
-                continue
-            others = [
-                other.pulse.get(contract, Pulse())
-                for other in self.workers.values()
-                if other.pool == worker.pool and other.instance != instance and other.state.takes_work
-            ]
-            if any(one.done > 4 * one.failed for one in others):
-                self.workers[instance] = replace(
-                    worker,
-                    state=WorkerState.RESTING,
-                    rests_until=now + int(REST_S * 1_000_000),
-                    rested_at={**worker.rested_at, contract: pulse.failed},
-                )
-                reason = f"{contract} failed {pulse.failed} times here and works elsewhere"
-                return [Order(worker.pool, instance, rest_s=REST_S, reason=reason)]
-        return []
+        contract = failing_contract(worker, self.workers.values())
+        if contract is None:
+            return []
+        failed = worker.pulse[contract].failed
+        self.workers[instance] = replace(
+            worker,
+            state=WorkerState.RESTING,
+            rests_until=now + int(REST_S * 1_000_000),
+            rested_at={**worker.rested_at, contract: failed},
+        )
+        reason = f"{contract} failed {failed} times here and works elsewhere"
+        return [Order(worker.pool, instance, rest_s=REST_S, reason=reason)]
 
     # ---- time --------------------------------------------------------------------------------------------------
 
-    def probe_returned(self, now: int) -> None:
-        """The supervisor's own message came round: everything sent before it has been read."""
+    def probe_returned(self, now: int, sent_at: int) -> None:
+        """The supervisor's own message came round: everything published before `sent_at` has been read."""
+        if self.steady_since(now) is None:
+            self._steady_since = now
         if self._probed_at:
             self.clock += min(max(0, now - self._probed_at), CLOCK_STEP_US)
         self._probed_at = now
+        self._read_until = sent_at
 
     def connection_lost(self) -> None:
         """The lease clock stands until a probe comes round again, and then everybody has one full lease time."""
         self._probed_at = 0
+        self._read_until = 0
+        self._unheard.clear()
         self.workers = {key: replace(worker, seen=self.clock) for key, worker in self.workers.items()}
 
-    def clock_runs(self, now: int) -> bool:
-        """True while probes come round."""
-        return self._probed_at > 0 and now - self._probed_at < CLOCK_STEP_US
+    def steady_since(self, now: int) -> int | None:
+        """Since when the lease clock has been running (microseconds UTC); None while no probe comes round."""
+        runs = self._probed_at > 0 and now - self._probed_at < CLOCK_STEP_US
+        return self._steady_since if runs else None
 
     def silent(self) -> list[Lost]:
         """Judge by the lease clock who is suspect or lost; the leases of the lost."""
@@ -229,16 +204,14 @@ class Fleet:
             if instance in self.workers:
                 self._unheard.pop(instance, None)
             elif self.clock - self._unheard.setdefault(instance, self.clock) >= LOST_US:
-                lost += [
-                    Lost(lease, "its process was never heard") for lease in self.leases.of_instance(instance)
-                ]
+                lost += [Lost(lease, "its process was never heard") for lease in self.leases.silent(instance)]
         for instance, worker in list(self.workers.items()):
-            if worker.state in (WorkerState.LOST, WorkerState.GONE):
-                continue
             silence = self.clock - worker.seen
-            if silence >= LOST_US:
+            if worker.state is WorkerState.GONE:
+                lost += [Lost(lease, "its process left") for lease in self.leases.silent(instance)]
+            elif worker.state is WorkerState.LOST or silence >= LOST_US:
                 self.workers[instance] = replace(worker, state=WorkerState.LOST, running=())
-                lost += [Lost(lease, "its process was lost") for lease in self.leases.of_instance(instance)]
+                lost += [Lost(lease, "its process was lost") for lease in self.leases.silent(instance)]
             elif silence >= SUSPECT_US:
                 self.workers[instance] = replace(worker, state=WorkerState.SUSPECT)
         return lost
@@ -264,6 +237,11 @@ class Fleet:
         """The pools somebody serves now."""
         return frozenset(one.pool for one in self.workers.values() if one.state.takes_work and one.slots)
 
+    def pool_of(self, instance: str) -> str:
+        """The pool of a process, or "" if it is not known here."""
+        worker = self.workers.get(instance)
+        return worker.pool if worker is not None else ""
+
     def serves(self, ref: str) -> bool:
         """True if a process that is there announced this contract."""
         return any(
@@ -275,3 +253,12 @@ class Fleet:
 
     def _serving(self, pool: str) -> Iterable[Worker]:
         return (one for one in self.workers.values() if one.pool == pool and one.state.takes_work)
+
+
+def _check_schemas(document: ContractDocument) -> None:
+    """Raises ContractError if what a contract calls a schema is none."""
+    try:
+        checker(document.input)
+        checker(document.output)
+    except ValueError as error:
+        raise ContractError(f"{document.ref}: its input or output is no JSON Schema: {error}.") from error

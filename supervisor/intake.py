@@ -23,11 +23,13 @@ from schemas.messages import (
 )
 from schemas.plan import Plan
 from schemas.task import TaskRequest
+from schemas.validation import Checker, checker, explain
 from schemas.words import Outcome
-from supervisor.believing import CommitFacts, plan_faults, refusals
+from supervisor.believing import FINISHED, CommitFacts, plan_faults, refusals
 from supervisor.fleet import Fleet
 from supervisor.hub_work import HubWork
 from supervisor.resolving import resolve
+from supervisor.saga.attempts import nonce_of
 from supervisor.saga.messages import Accept, Cancel, Deliver, HandOff, Message, Submit
 from supervisor.saga.state import ActionKind, ActionSpec, TaskState
 
@@ -56,6 +58,7 @@ class Intake:
         self._registry = registry
         self._fleet = fleet
         self._state_of = state_of
+        self._outputs: dict[str, Checker] = {}
 
     def at_once(self, delivery: Delivery, envelope: Envelope, body: BaseModel, at: int) -> Fact | None:
         """The fact, if nothing has to be looked up for it; None if `looked_up` has to be awaited."""
@@ -63,21 +66,16 @@ class Intake:
         match body:
             case ActionAccepted():
                 instance = envelope.sender.instance
-                message: Message = Accept(at, body.action_id, body.attempt, body.nonce, instance)
+                pool = self._fleet.pool_of(instance)
+                message: Message = Accept(at, body.action_id, body.attempt, body.nonce, instance, pool)
             case TaskCancelRequested():
                 message = Cancel(at, body.reason)
             case TaskDelivered():
                 message = Deliver(at, body.branch, body.commit, body.by)
             case ActionHandoff(handoff=handoff) if not self._needs_look(task, handoff):
-                spec = self._spec(task, handoff)
-                facts = CommitFacts()
-                message = HandOff(
-                    at,
-                    handoff,
-                    envelope.sender.instance,
-                    envelope.message_id,
-                    refusals=refusals(spec, handoff, facts) if spec else (),
-                )
+                instance, spec = envelope.sender.instance, self._spec(task, handoff)
+                faults = self._judge(spec, handoff, CommitFacts()) if spec else ()
+                message = HandOff(at, handoff, instance, envelope.message_id, refusals=faults)
             case _:
                 return None
         return Fact(task, message, delivery)
@@ -92,6 +90,22 @@ class Intake:
                 return Fact(task, await self._handoff(task, handoff, envelope, at), delivery)
             case _:
                 raise RolecallError(f"{envelope.kind} is not for the supervisor.")
+
+    def not_looked_up(
+        self, delivery: Delivery, envelope: Envelope, body: BaseModel, at: int, reason: str
+    ) -> Fact:
+        """The fact of a message that could not be looked up: what it asks for is refused."""
+        reason = f"the supervisor could not check it: {reason}"
+        match body:
+            case ActionHandoff(handoff=handoff):
+                message: Message = HandOff(
+                    at, handoff, envelope.sender.instance, envelope.message_id, refusals=(reason,)
+                )
+            case _:
+                message = Submit(
+                    at, body.request if isinstance(body, TaskSubmitted) else None, refused=reason
+                )
+        return Fact(envelope.correlation_id, message, delivery)
 
     async def _submission(self, body: TaskSubmitted, at: int) -> Submit:
         try:
@@ -108,7 +122,8 @@ class Intake:
         spec = self._spec(task, handoff)
         if spec is None:
             return False
-        return handoff.result is not None or spec.kind is ActionKind.PLAN or "output" in handoff.spilled
+        spilled = not _JUDGED.isdisjoint(handoff.spilled)
+        return handoff.result is not None or spec.kind is ActionKind.PLAN or spilled
 
     async def _handoff(self, task: str, handoff: Handoff, envelope: Envelope, at: int) -> HandOff:
         spec = self._spec(task, handoff)
@@ -118,7 +133,7 @@ class Intake:
         facts, plan = CommitFacts(), None
         faults: tuple[str, ...] = ()
         try:
-            if "output" in handoff.spilled:
+            if not _JUDGED.isdisjoint(handoff.spilled):
                 handoff = await self._hub.complete(handoff)
             if handoff.outcome is Outcome.DONE and spec.kind is ActionKind.PLAN:
                 plan, faults = self._plan(task, spec, handoff)
@@ -132,12 +147,29 @@ class Intake:
             handoff,
             instance,
             message_id,
-            refusals=(*faults, *refusals(spec, handoff, facts)),
+            refusals=faults or self._judge(spec, handoff, facts),
             files=len(facts.paths),
             added=facts.added,
             removed=facts.removed,
             plan=plan,
         )
+
+    def _judge(self, spec: ActionSpec, handoff: Handoff, facts: CommitFacts) -> tuple[str, ...]:
+        """The reasons not to believe it: its output's shape first, for the rest relies on it."""
+        if handoff.outcome in FINISHED and spec.contract in self._registry:
+            document = self._registry.get(spec.contract)
+            known = self._outputs.get(spec.contract) or checker(document.output)
+            self._outputs[spec.contract] = known
+            if not known.accepts(handoff.output):
+                return (f"its output does not fit {spec.contract}: {explain(known.schema, handoff.output)}",)
+        return refusals(spec, handoff, facts)
+
+    def cites_its_nonce(self, task: str, handoff: Handoff) -> bool:
+        """True if the handoff can only come from somebody who was given the attempt."""
+        state = self._state_of(task)
+        if state is None or handoff.action_id not in state.actions:
+            return False
+        return handoff.nonce == nonce_of(state.secret, handoff.action_id, handoff.attempt)
 
     def _plan(self, task: str, spec: ActionSpec, handoff: Handoff) -> tuple[Plan | None, tuple[str, ...]]:
         state = self._state_of(task)
@@ -155,6 +187,10 @@ class Intake:
     def _allow(self, task: str) -> tuple[str, ...]:
         state = self._state_of(task)
         return state.asked.allow if state else ()
+
+
+# Spilled fields that decide what follows; the others are only told.
+_JUDGED = frozenset({"output", "findings"})
 
 
 def unreadable_handoff(delivery: Delivery, at: int, fault: str) -> Fact | None:

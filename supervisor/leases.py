@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One holder of one attempt. `accepted_at` is on the worker's own clock, like its heartbeats."""
+    """One holder of one attempt. `accepted_at` is on the worker's own clock, like its heartbeats.
+
+    `handing_off`: its handoff is here and being looked at, so silence says nothing about it.
+    """
 
     task: str
     action_id: str
@@ -14,6 +17,7 @@ class Lease:
     instance: str
     accepted_at: int
     missing: int = 0
+    handing_off: bool = False
 
 
 class Leases:
@@ -52,7 +56,18 @@ class Leases:
         """Every instance that holds something."""
         return [instance for instance, held in self._by_instance.items() if held]
 
+    def silent(self, instance: str) -> list[Lease]:
+        """What an instance holds and has not handed off."""
+        return [lease for lease in self.of_instance(instance) if not lease.handing_off]
+
     def set_missing(self, lease: Lease, count: int) -> None:
         """Note how many later heartbeats did not list the lease."""
         if lease.missing != count:
             self._by_action[lease.action_id][lease.attempt, lease.instance] = replace(lease, missing=count)
+
+    def set_handing_off(self, action_id: str, attempt: int, instance: str, *, is_so: bool) -> None:
+        """Note that the holder's handoff is being looked at, or was."""
+        held = self._by_action.get(action_id, {})
+        lease = held.get((attempt, instance))
+        if lease is not None:
+            held[attempt, instance] = replace(lease, handing_off=is_so)

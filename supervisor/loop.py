@@ -11,26 +11,23 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import structlog
-from pydantic import BaseModel
 
-from bus.api import Bus, Consumer, Delivery, Settlement
+from bus.api import Bus, Consumer, Delivery
 from bus.metrics import Metrics
 from bus.topology import Topology
 from schemas.clock import now_us
 from schemas.contracts import ContractRegistry
-from schemas.envelope import Envelope
-from schemas.errors import RolecallError
 from supervisor.desk import Desk, Work
 from supervisor.effects import Effects
 from supervisor.fleet import Fleet
 from supervisor.hub_work import HubWork
-from supervisor.intake import Fact, Intake, unreadable_handoff
+from supervisor.intake import Fact, Intake
 from supervisor.journal.journal import Journal, JournalUnavailableError
 from supervisor.minting import Effect, Mint, Posting, reread
-from supervisor.parked import dead_row
 from supervisor.relay import Batch, Relay
 from supervisor.roll_call import RollCall
 from supervisor.saga.messages import Tick
+from supervisor.sorting import Item, Sorting, ids_of, tasks_of
 from supervisor.speaking import Voice
 
 # Messages in one transaction at most, and unsettled at once: enough to fill the disk's write, few enough to stay quick.
@@ -67,8 +64,7 @@ class Supervisor:
         self.registry = ContractRegistry.builtin()
         self.fleet = Fleet(self.registry)
         self._desk = Desk(mint, self.fleet)
-        self._intake = Intake(hub, self.registry, self.fleet, self._desk.state_of)
-        self._incoming: asyncio.Queue[Delivery | Fact | None] = asyncio.Queue()
+        self._incoming: asyncio.Queue[Item | None] = asyncio.Queue()
         self._relay = Relay(bus, self._sent)
         self._effects = Effects(hub, self._incoming.put_nowait)
         self._voice = Voice(bus, mint)
@@ -80,10 +76,18 @@ class Supervisor:
             epoch=epoch,
             report=self._incoming.put_nowait,
         )
+        self._sorting = Sorting(
+            topology=self._topology,
+            desk=self._desk,
+            intake=Intake(hub, self.registry, self.fleet, self._desk.state_of),
+            fleet=self.fleet,
+            roll_call=self._roll_call,
+            metrics=self._metrics,
+            put=self._incoming.put_nowait,
+        )
         self._confirmed: list[dict[str, object]] = []
         self._dirty_tasks: set[str] = set()
         self._database = ThreadPoolExecutor(1, thread_name_prefix="journal")
-        self._lookups: set[asyncio.Task[None]] = set()
         self._log = structlog.get_logger("supervisor")
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -101,7 +105,8 @@ class Supervisor:
                 async with asyncio.timeout(DRAIN_S):
                     await self._incoming.join()
                     await self._relay.drained()
-            for task in (*background, *self._lookups):
+            self._sorting.close()
+            for task in background:
                 task.cancel()
         await self._effects.close()
         await self._hub.close()
@@ -142,29 +147,24 @@ class Supervisor:
 
     async def _groups(self) -> None:
         while True:
-            items = [await self._incoming.get()]
-            while len(items) < GROUP_AT_MOST and not self._incoming.empty():
-                items.append(self._incoming.get_nowait())
+            taken = [await self._incoming.get()]
+            while len(taken) < GROUP_AT_MOST and not self._incoming.empty():
+                taken.append(self._incoming.get_nowait())
             try:
-                await self._group(items)
+                await self._group([item for item in taken if item is not None])
             finally:
-                for _ in items:
+                for _ in taken:
                     self._incoming.task_done()
 
-    async def _group(self, items: list[Delivery | Fact | None]) -> None:
+    async def _group(self, items: list[Item]) -> None:
         at = now_us()
-        known = await self._known(items)
+        known = await self._known(ids_of(items))
+        await self._bring_in(tasks_of(items))
         work = Work()
         for item in items:
-            try:
-                self._one(work, item, known, at)
-            except (
-                Exception
-            ) as error:  # the one place where deliveries are settled: nothing may stop the consumer
-                self._log.exception("A message could not be worked on.", action="message_failed")
-                if isinstance(item, Delivery):
-                    await self._bus.settle(item, Settlement.PARK, f"the supervisor failed on it: {error!r}")
+            self._sorting.take(work, item, known, at)
         self._desk.dispatch(work, at)
+        self._desk.picture(work, at)
         work.group.workers |= self._roll_call.rows()
         work.group.sent += self._take_confirmed()
         await self._write(work)
@@ -173,83 +173,24 @@ class Supervisor:
             self._effects.start(effect)
         self._dirty_tasks |= work.changed
 
-    async def _known(self, items: list[Delivery | Fact | None]) -> frozenset[str]:
-        ids = [
-            item.envelope.message_id
-            for item in items
-            if isinstance(item, Delivery) and item.envelope and item.envelope.kind in _RECORDED
-        ]
-        return await self._in_database(lambda: self._journal.known(ids)) if ids else frozenset()
+    async def _known(self, ids: list[str]) -> set[str]:
+        return set(await self._in_database(lambda: self._journal.known(ids))) if ids else set()
 
-    def _one(self, work: Work, item: Delivery | Fact | None, known: frozenset[str], at: int) -> None:
-        if item is None:  # nothing came; there is only something to write
-            return
-        if isinstance(item, Fact):
-            self._desk.take(work, item, at)
-            return
-        if item.queue == self._topology.dead:
-            work.group.dead.append(dead_row(item, at))
-            self._metrics.dead_letters.labels(reason="parked").inc()
-            work.deliveries.append(item)
-            return
-        body, envelope = item.body, item.envelope
-        if item.fault or body is None or envelope is None:
-            self._park(work, item, item.fault or "it does not decode", at)
-            return
-        if envelope.message_id in known or self._roll_call.takes(envelope, body, at):
-            work.deliveries.append(item)
-        else:
-            self._for_a_task(work, item, envelope, body, at)
-
-    def _for_a_task(
-        self, work: Work, delivery: Delivery, envelope: Envelope, body: BaseModel, at: int
-    ) -> None:
-        fact = self._intake.at_once(delivery, envelope, body, at)
-        if fact is not None:
-            self._desk.take(work, fact, at)
-        elif envelope.kind in _RECORDED:
-            self._look_up(delivery, envelope, body, at)
-        else:
-            lost = delivery.queue == self._topology.unroutable
-            self._park(
-                work,
-                delivery,
-                "no queue takes it" if lost else f"{envelope.kind} is not for the supervisor",
-                at,
-            )
-
-    def _look_up(self, delivery: Delivery, envelope: Envelope, body: BaseModel, at: int) -> None:
-        async def look() -> None:
-            try:
-                fact = await self._intake.looked_up(delivery, envelope, body, at)
-            except RolecallError as error:
-                await self._bus.settle(delivery, Settlement.PARK, str(error))
-                return
-            self._incoming.put_nowait(fact)
-
-        task = asyncio.create_task(look())
-        self._lookups.add(task)
-        task.add_done_callback(self._lookups.discard)
-
-    def _park(self, work: Work, delivery: Delivery, fault: str, at: int) -> None:
-        """Set a message aside; one that was unroutable or is a handoff still has its effect."""
-        work.group.dead.append(dead_row(delivery, at, reason=fault))
-        self._metrics.dead_letters.labels(reason="unreadable").inc()
-        self._log.warning("A message was parked.", action="message_parked", reason=fault)
-        fact = unreadable_handoff(delivery, at, fault)
-        if fact is not None:
-            self._desk.take(work, fact, at)
-        work.deliveries.append(delivery)
+    async def _bring_in(self, tasks: set[str]) -> None:
+        """Take up tasks that ended a while ago: they still answer, and must never begin again."""
+        unknown = [task for task in sorted(tasks) if self._desk.state_of(task) is None]
+        if unknown:
+            self._desk.resume(await self._in_database(lambda: self._journal.load(unknown)))
 
     # ---- time ----------------------------------------------------------------------------------------------------
 
     async def _ticks(self) -> None:
         while True:
             at = now_us()
-            runs = self._roll_call.tick(at)
+            steady_since = self._roll_call.tick(at)
             live = self.fleet.live_pools()
             for state in self._desk.live():
-                self._incoming.put_nowait(Fact(state.task, Tick(at, live, clock_runs=runs)))
+                self._incoming.put_nowait(Fact(state.task, Tick(at, live, steady_since)))
             if self._incoming.empty() and (self._confirmed or self._roll_call.has_rows):
                 self._incoming.put_nowait(None)
             await asyncio.sleep(TICK_S)
@@ -291,15 +232,3 @@ class Supervisor:
 
     async def _in_database(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._database, work)
-
-
-# Kinds that change a task and are kept in the inbox.
-_RECORDED = frozenset(
-    {
-        "task.submitted",
-        "task.cancel_requested",
-        "task.delivered",
-        "action.accepted",
-        "action.handoff",
-    }
-)

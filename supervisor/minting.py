@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from bus.api import Exchange, Outgoing
 from bus.codec import decode, encode
 from bus.grants import SigningKey, sign
+from bus.topology import control_key
 from schemas.action import Action
 from schemas.clock import new_id
 from schemas.envelope import Envelope, Sender
@@ -129,13 +130,13 @@ class Mint:
                 granted = LeaseGranted(
                     action_id=command.action_id, attempt=command.attempt, nonce=command.nonce
                 )
-                key = f"{command.pool}.{command.instance}"
+                key = control_key(command.pool, command.instance)
                 return "lease.granted", Exchange.CONTROL, key, granted.model_dump(), None, command.attempt
             case StopAction():
                 stopped = ActionStopped(
                     action_id=command.action_id, attempt=command.attempt, reason=command.reason
                 )
-                key = f"{command.pool}.{command.instance}"
+                key = control_key(command.pool, command.instance)
                 return "action.stopped", Exchange.CONTROL, key, stopped.model_dump(), None, command.attempt
             case _:
                 assert_never(command)

@@ -6,9 +6,9 @@ from schemas.clock import new_id
 from supervisor.journal.journal import Row
 
 
-def dead_row(delivery: Delivery, at: int, *, reason: str | None = None) -> Row:
+def dead_row(delivery: Delivery, at: int, *, environment: str, reason: str | None = None) -> Row:
     """The row of a dead letter that arrived, or of a message that the supervisor itself parks for `reason`."""
-    why = why_dead(delivery.headers)
+    why = why_dead(delivery.headers, environment)
     envelope = delivery.envelope
     return {
         "id": new_id(),

@@ -1,5 +1,6 @@
 """From decided events to the rows of one transaction: the record itself, and the pictures that readers use."""
 
+from schemas.lossless import dump_json
 from schemas.words import TaskStatus
 from supervisor.journal.journal import Group, LeaseKey, Row
 from supervisor.leases import Lease, Leases
@@ -54,7 +55,7 @@ def task_row(state: TaskState, at: int) -> Row | None:
         "updated_at": at,
         "ended_at": state.ended_at or None,
         "reason": state.reason,
-        "progress": picture(state, at).model_dump_json().encode(),
+        "progress": dump_json(picture(state, at)),
     }
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from bus.api import Bus, Delivery, Exchange, UnroutableError
-from schemas.errors import ContractError
+from bus.api import Bus, Delivery, Exchange, TopologyMismatchError, UnroutableError
+from schemas.errors import ContractError, RolecallError
 from supervisor.minting import Posting
 
 # Between two tries of a batch that the broker did not take.
@@ -70,6 +70,8 @@ class Relay:
                 elif isinstance(error, ContractError):
                     self._on_sent(posting.message_id, f"not sent: {error}")
                     self._log.error("A message could not be sent.", action="send_refused", error=str(error))
+                elif isinstance(error, TopologyMismatchError):
+                    raise error  # an operator decides; trying again would only hide it
                 else:
                     again.append(posting)
             left = again
@@ -83,7 +85,12 @@ class Relay:
         """A work queue that is gone is declared again; an instance that is gone needs no orders."""
         outgoing = posting.outgoing
         if outgoing.exchange is Exchange.WORK:
-            await self._bus.declare_pool(outgoing.key)
+            try:
+                await self._bus.declare_pool(outgoing.key)
+            except TopologyMismatchError:
+                raise
+            except RolecallError as error:  # the broker is away again
+                self._log.warning("A queue is not declared yet.", action="declare_failed", error=str(error))
             again.append(posting)
         else:
             self._on_sent(posting.message_id, "unroutable: the receiver is gone")

@@ -15,11 +15,12 @@ from schemas.clock import now_us
 from schemas.envelope import Envelope
 from schemas.messages import ProbeSent, RoleAnnounced, RoleGoodbye, RoleHeartbeat
 from schemas.report import WorkerLine
-from supervisor.fleet import Fleet, Lost, Worker
+from supervisor.fleet import Fleet, Lost
 from supervisor.intake import Fact
 from supervisor.journal.journal import Row
 from supervisor.saga.messages import LoseHolder
 from supervisor.speaking import Voice
+from supervisor.workers import Worker
 
 # Processes that are gone are listed for this long.
 GONE_LISTED_US = 10 * 60 * 1_000_000
@@ -60,7 +61,7 @@ class RollCall:
                 self._log.info(f"{envelope.sender.role} left.", action="role_left", instance=instance)
             case ProbeSent():
                 if body.token.startswith(f"{self._epoch}:"):
-                    self._fleet.probe_returned(at)
+                    self._fleet.probe_returned(at, envelope.created_at)
             case RoleHeartbeat():
                 self._heard(envelope, body, at)
             case _:
@@ -77,12 +78,12 @@ class RollCall:
         """The lease clock stands until the probe comes round."""
         self._fleet.connection_lost()
 
-    def tick(self, at: int) -> bool:
-        """Time passed: send a probe, judge who is lost. True while the lease clock runs."""
+    def tick(self, at: int) -> int | None:
+        """Time passed: send a probe, judge who is lost. Since when the lease clock has been running, if it runs."""
         self._probes += 1
         self._voice.probe(f"{self._epoch}:{self._probes}", at)
-        runs = self._fleet.clock_runs(at)
-        if runs:
+        steady_since = self._fleet.steady_since(at)
+        if steady_since is not None:
             before = {name: worker.state for name, worker in self._fleet.workers.items()}
             self._lose(self._fleet.silent(), at)
             for name, worker in self._fleet.workers.items():
@@ -92,7 +93,7 @@ class RollCall:
                         f"{worker.role} is {worker.state}.", action="worker_silent", instance=name
                     )
         self._dirty |= set(self._fleet.forget_gone(at - GONE_LISTED_US))
-        return runs
+        return steady_since
 
     def rows(self) -> dict[str, Row | None]:
         """The processes that changed since the last call, as journal rows (None: gone from the list)."""
@@ -123,7 +124,7 @@ class RollCall:
     def _heard(self, envelope: Envelope, said: RoleHeartbeat, at: int) -> None:
         instance = envelope.sender.instance
         lost, orders = self._fleet.heartbeat(instance, said, sent_at=envelope.created_at, now=at)
-        if self._fleet.clock_runs(at):  # else a handoff that says more may still be in the queue
+        if self._fleet.steady_since(at) is not None:
             self._lose(lost, at)
         self._voice.order(orders, at)
         self._dirty.add(instance)

@@ -11,7 +11,7 @@ import structlog
 
 from bus.api import Bus, Exchange, Outgoing
 from bus.topology import control_key
-from schemas.errors import RolecallError
+from schemas.errors import ContractError, RolecallError
 from schemas.messages import ActionStopped, AnnouncementWanted, ProbeSent, RoleRested, TaskProgressed
 from supervisor.fleet import Order
 from supervisor.minting import Mint
@@ -40,7 +40,10 @@ class Voice:
     def order(self, orders: Iterable[Order], at: int) -> None:
         """Tell instances to stop an attempt, to announce themselves, or to rest."""
         for one in orders:
-            key = control_key(one.pool, one.instance)
+            try:
+                key = control_key(one.pool, one.instance)
+            except ContractError:  # a heartbeat may claim any pool
+                continue
             if one.announce:
                 self._say(
                     Exchange.CONTROL,

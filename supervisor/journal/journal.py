@@ -24,6 +24,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from schemas.errors import SettingsError
+from schemas.lossless import readable
 from supervisor.journal import tables as t
 from supervisor.saga.events import Event, read_event
 from supervisor.saga.evolve import evolve
@@ -34,6 +35,8 @@ LeaseKey = tuple[str, int, str]  # action, attempt, instance
 # How long a writer waits for a reader of the same file before it gives up.
 BUSY_TIMEOUT_MS = 10_000
 _IDS_A_QUERY = 500
+# SQLite's own limits: integers of 64 bits, texts in UTF-8. What a stranger sends is cut to fit, never a reason to stop.
+_LARGEST_INT = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -142,6 +145,12 @@ class Journal:
             names = list(connection.scalars(select(t.tasks.c.task).where(t.tasks.c.ended_at.is_(None))))
             return {task: replay(task, _events(connection, task)) for task in names}
 
+    def load(self, tasks: Sequence[str]) -> dict[str, TaskState]:
+        """The states of those of the tasks that are known here, ended or not."""
+        with self._engine.connect() as connection:
+            known = list(connection.scalars(select(t.tasks.c.task).where(t.tasks.c.task.in_(tasks))))
+            return {task: replay(task, _events(connection, task)) for task in known}
+
     def unsent(self) -> list[Row]:
         """What the outbox still holds, oldest first."""
         query = select(t.outbox).where(t.outbox.c.sent_at.is_(None)).order_by(t.outbox.c.seq)
@@ -188,11 +197,23 @@ def _prepare(connection: Any, _record: Any) -> None:
 def _insert(connection: Connection, table: Table, rows: list[Row], *, ignore_known: bool = False) -> None:
     if rows:
         statement = sqlite_insert(table).on_conflict_do_nothing() if ignore_known else insert(table)
-        connection.execute(statement, rows)
+        connection.execute(statement, [_storable(row) for row in rows])
+
+
+def _storable(row: Row) -> Row:
+    return {name: _fitted(value) for name, value in row.items()}
+
+
+def _fitted(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else readable(value)
+    if isinstance(value, int) and abs(value) > _LARGEST_INT:
+        return _LARGEST_INT if value > 0 else -_LARGEST_INT
+    return value
 
 
 def _upsert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
-    listed = list(rows)
+    listed = [_storable(row) for row in rows]
     if not listed:
         return
     statement = sqlite_insert(table)

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.exc import OperationalError
 
 from schemas.contracts import ContractDocument, parse_contract
 from schemas.errors import ContractError, SettingsError
+from schemas.lossless import load_json
 from schemas.report import DeadLine, TaskLine, WorkerLine
 from schemas.suggest import nearest
 from schemas.task import TaskProgress
@@ -64,14 +66,18 @@ class JournalReader:
                 "There is no journal yet: nothing was ever submitted in this environment.",
                 suggestion="Start with `rolecall run`, or name the environment (ROLECALL_ENVIRONMENT).",
             )
-        engine = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true", connect_args={"timeout": 10})
+        engine = create_engine(
+            f"sqlite:///file:{quote(str(path))}?mode=ro&uri=true", connect_args={"timeout": 10}
+        )
         try:
             with engine.connect() as connection:
-                connection.execute(select(t.meta.c.value).limit(1))
+                version = connection.execute(select(t.meta.c.value).limit(1)).first()
         except OperationalError as error:
             raise SettingsError(
                 f"The journal cannot be read: {error.orig}.", suggestion="Check its permissions and the disk."
             ) from error
+        if version is None:  # written last: the tables are still being made
+            raise SettingsError("The journal is just being made.", suggestion="Try again in a moment.")
         return cls(engine)
 
     def close(self) -> None:
@@ -117,7 +123,7 @@ class JournalReader:
             data = connection.scalar(select(t.tasks.c.progress).where(t.tasks.c.task == task))
         if data is None:
             raise ContractError(f"There is no task {task!r}.", suggestion="`rolecall list` shows them.")
-        return TaskProgress.model_validate_json(data)
+        return load_json(TaskProgress, data)
 
     def events(self, task: str) -> Iterator[Recorded]:
         """Everything that happened to a task, in order. Events of a newer release are passed over."""

@@ -8,7 +8,7 @@ from schemas.errors import ContractError
 from schemas.handoff import Cost, Handoff
 from schemas.messages import ActionHandoff
 from schemas.report import Report, RuleReport, TestsTold, Unlanded
-from schemas.words import TaskStatus, Verdict
+from schemas.words import Verdict
 from supervisor.journal.reader import JournalReader, Recorded
 from supervisor.saga import events as ev
 from supervisor.saga.evolve import evolve
@@ -150,6 +150,8 @@ def _listen(story: _Story, recorded: Recorded) -> None:
             _note_step(story, name, recorded.event)
         case ev.RuleStarted(rule=rule):
             story.kept[rule] = {}
+        case ev.RulesReset(first=first):
+            story.kept = {rule: kept for rule, kept in story.kept.items() if rule < first}
         case ev.CandidateTested(commit=commit, message_id=message_id):
             story.tested[commit] = message_id
         case _:
@@ -272,16 +274,11 @@ def _unlanded(state: TaskState) -> tuple[Unlanded, ...]:
         name = rule.request.rule
         if rule.status is RuleStatus.UNLANDED:
             found.append(Unlanded(rule=name, reason=rule.reason))
-        elif rule.status is not RuleStatus.LANDED and state.status in _ENDED_EARLY:
-            found.append(Unlanded(rule=name, reason=state.reason))
         if rule.status is RuleStatus.LANDED:
             found += [
                 Unlanded(rule=name, step=one.step, path=one.path, reason=one.reason) for one in rule.refusals
             ]
     return tuple(found)
-
-
-_ENDED_EARLY = (TaskStatus.CANCELED, TaskStatus.REJECTED)
 
 
 def _cost(desk: _Handoffs, message_ids: Iterable[str]) -> Cost:

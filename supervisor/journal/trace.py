@@ -65,19 +65,27 @@ def _follow(lines: dict[str, _Line], event: ev.Event, handoff: Handoff | None) -
             sent = attempts.pop((attempt, ""), None) or _sent(attempts, attempt)
             attempts[attempt, instance] = sent.model_copy(update={"instance": instance, "accepted_at": at})
         case ev.LeaseEnded(action_id=action_id, attempt=attempt, instance=instance, reason=reason, at=at):
-            _end(lines[action_id], attempt, instance, at=at, outcome="lost", reason=reason, handoff=handoff)
+            outcome = "failed" if event.handed_off else "lost"
+            _end(lines[action_id], attempt, instance, at=at, outcome=outcome, reason=reason, handoff=handoff)
         case ev.AttemptFailed(action_id=action_id, attempt=attempt, at=at):
             reason = f"{event.code}: {event.message}"
             line = lines[action_id]
-            _end(line, attempt, event.instance, at=at, outcome="failed", reason=reason, handoff=handoff)
+            outcome = event.code if event.code in _LOST else "failed"
+            _end(line, attempt, event.instance, at=at, outcome=outcome, reason=reason, handoff=handoff)
+            _end_others(line, at, "failed", reason)
         case ev.ActionEnded(action_id=action_id, attempt=attempt, at=at):
             line = lines[action_id]
             line.ended_at, line.outcome = at, str(event.outcome)
             line.verdict = handoff.verdict if handoff is not None else None
             outcome, reason = str(event.outcome), event.reason
             _end(line, attempt, event.instance, at=at, outcome=outcome, reason=reason, handoff=handoff)
+            _end_others(line, at, "canceled", reason or "another holder finished first")
         case _:
             pass
+
+
+# Ways in which an attempt ends without a word from its worker.
+_LOST = frozenset({"lost", "not_accepted", "overdue"})
 
 
 def _sent(attempts: dict[tuple[int, str], TraceAttempt], attempt: int) -> TraceAttempt:
@@ -102,6 +110,15 @@ def _end(
             "reason": reason,
         }
     )
+
+
+def _end_others(line: _Line, at: int, outcome: str, reason: str) -> None:
+    """What still runs, or waits in a queue, is over with it."""
+    for key, known in line.attempts.items():
+        if known.ended_at is None:
+            line.attempts[key] = known.model_copy(
+                update={"ended_at": at, "outcome": outcome, "reason": reason}
+            )
 
 
 def _action(line: _Line) -> TraceAction:

@@ -10,6 +10,7 @@ from hmac import compare_digest
 from schemas.words import Outcome
 from supervisor.saga import events as ev
 from supervisor.saga.commands import Dispatch, GrantLease, StopAction
+from supervisor.saga.messages import Accept
 from supervisor.saga.moves import ActionStatus
 from supervisor.saga.state import ActionSpec, ActionState
 from supervisor.saga.turn import Turn
@@ -18,6 +19,8 @@ from supervisor.saga.turn import Turn
 DISPATCH_TTL_S = 300
 # A worker ends an action at its time limit itself; the supervisor waits this much longer for the report.
 OVERDUE_GRACE_S = 60
+# After an outage nobody is given up before everybody had the time of a full lease to be heard again.
+OUTAGE_GRACE_S = 20
 # Back-off after a failure: doubled each time, up to the longest.
 RETRY_FIRST_S = 1
 RETRY_LONGEST_S = 30
@@ -50,33 +53,42 @@ def dispatch(turn: Turn, action_id: str) -> None:
     turn.order(Dispatch(action.spec, attempt, nonce, due))
 
 
-def hold(turn: Turn, action_id: str, attempt: int, nonce: str, instance: str) -> None:
-    """An instance accepted: it becomes a holder, or is told to stop."""
+def hold(turn: Turn, message: Accept) -> None:
+    """An instance accepted: it becomes a holder, or is told to stop. Who cites another nonce is not answered."""
+    action_id, attempt, instance = message.action_id, message.attempt, message.instance
     action = turn.state.actions.get(action_id)
-    if action is None or not knows(turn, action, attempt, nonce):
-        pool = action.spec.pool if action else ""
-        turn.order(StopAction(pool, instance, action_id, attempt, "this attempt is over"))
+    if action is None:
+        if message.pool:  # else its next heartbeat brings the order
+            turn.order(StopAction(message.pool, instance, action_id, attempt, "this action is over"))
         return
-    if (attempt, instance) in action.holders:
+    holder, spec = (attempt, instance), action.spec
+    if not knows(turn, action, attempt, message.nonce) or holder in action.holders | action.handed_off:
         return
-    if not action.spec.pure and action.holders:
-        turn.order(
-            StopAction(action.spec.pool, instance, action_id, attempt, "another instance holds the lease")
-        )
+    if not spec.pure and action.holders:
+        turn.order(StopAction(spec.pool, instance, action_id, attempt, "another instance holds the lease"))
         return
-    due = turn.at + int((action.spec.time_limit_s + OVERDUE_GRACE_S) * SECOND_US)
+    due = turn.at + int((spec.time_limit_s + OVERDUE_GRACE_S) * SECOND_US)
     turn.happen(ev.ActionHeld(at=turn.at, action_id=action_id, attempt=attempt, instance=instance, due=due))
-    if not action.spec.pure:
-        turn.order(GrantLease(action.spec.pool, instance, action_id, attempt, nonce))
+    if not spec.pure:
+        turn.order(GrantLease(spec.pool, instance, action_id, attempt, message.nonce))
 
 
-def lose_holder(turn: Turn, action_id: str, attempt: int, instance: str, reason: str) -> bool:
+def lose_holder(
+    turn: Turn, action_id: str, attempt: int, instance: str, reason: str, *, handed_off: bool = False
+) -> bool:
     """An instance holds the attempt no longer. True if it was the last holder: the attempt is lost."""
     action = turn.state.actions.get(action_id)
     if action is None or (attempt, instance) not in action.holders:
         return False
     turn.happen(
-        ev.LeaseEnded(at=turn.at, action_id=action_id, attempt=attempt, instance=instance, reason=reason)
+        ev.LeaseEnded(
+            at=turn.at,
+            action_id=action_id,
+            attempt=attempt,
+            instance=instance,
+            reason=reason,
+            handed_off=handed_off,
+        )
     )
     return not turn.state.actions[action_id].holders
 
@@ -149,17 +161,20 @@ def end_action(
     )
 
 
-def is_overdue(action: ActionState, at: int) -> bool:
-    """True if the present wait of a dispatched or running action is over."""
-    return action.status in (ActionStatus.DISPATCHED, ActionStatus.RUNNING) and at >= action.due
+def is_overdue(action: ActionState, at: int, steady_since: int) -> bool:
+    """True if the present wait of a dispatched or running action is over, and its worker could have said so."""
+    due = max(action.due, steady_since + OUTAGE_GRACE_S * SECOND_US)
+    return action.status in (ActionStatus.DISPATCHED, ActionStatus.RUNNING) and at >= due
 
 
 def _loops(failures: tuple[tuple[str, str], ...]) -> bool:
-    # Losing a worker says something about the worker, so it only counts against the number of attempts.
     return len(failures) >= 2 and failures[-1] == failures[-2] and failures[-1][0] not in _NOT_ITS_FAULT
 
 
-_NOT_ITS_FAULT = frozenset({"lost", "not_accepted", "expired"})
+# Codes that say something about a worker or its way here, not about the work: they count as attempts, not as a loop.
+_NOT_ITS_FAULT = frozenset(
+    {"lost", "not_accepted", "expired", "stopped", "worker_left", "lease_not_granted", "contract_not_served"}
+)
 
 
 def _stop_holders(turn: Turn, action: ActionState, reason: str, *, but: str) -> None:

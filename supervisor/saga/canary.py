@@ -57,8 +57,9 @@ def _test(turn: Turn) -> bool:
     if canary.tested:
         known = tuple(one.model_copy(update={"tests": canary.verdict}) for one in state.known)
         revision = state.plan_asked + 1
-        turn.happen(ev.PlanAsked(at=turn.at, revision=revision, known=known))
-        attempts.open_action(turn, specs.plan_spec(turn.state, revision))
+        if revision <= state.asked.limits.plan_revisions:
+            turn.happen(ev.PlanAsked(at=turn.at, revision=revision, known=known))
+            attempts.open_action(turn, specs.plan_spec(turn.state, revision))
         turn.happen(ev.PhaseEntered(at=turn.at, phase=Phase.REVISING))
         return True
     if canary.tip == state.head:

@@ -17,14 +17,28 @@ from supervisor.saga.turn import Turn
 
 def advance(turn: Turn) -> None:
     """Take every step that is open now."""
-    while turn.state.status is TaskStatus.WORKING and _one_step(turn):
+    while turn.state.is_open and _one_step(turn):
         pass
 
 
 def end_task(turn: Turn, reason: str, status: TaskStatus) -> None:
-    """End the task: stop what runs, name what does not land."""
+    """End the task: stop what runs, name what does not land; what is landing just now is waited for."""
     for action_id in tuple(turn.state.actions):
         attempts.end_action(turn, action_id, Outcome.CANCELED, reason=reason)
+    if turn.state.moving_to is not None:
+        turn.happen(ev.TaskEnding(at=turn.at, status=status, reason=reason))
+    else:
+        _end(turn, reason, status)
+
+
+def head_stands(turn: Turn, reason: str, status: TaskStatus) -> None:
+    """The move of the head is decided (`head_moved` came first if it moved), and with it the task ends."""
+    for action_id in tuple(turn.state.actions):
+        attempts.end_action(turn, action_id, Outcome.CANCELED, reason=reason)
+    _end(turn, reason, status)
+
+
+def _end(turn: Turn, reason: str, status: TaskStatus) -> None:
     for index, rule in enumerate(turn.state.rules):
         if not rule.is_final:
             turn.happen(ev.RuleUnlanded(at=turn.at, rule=index, reason=reason))
@@ -39,6 +53,8 @@ def composed(turn: Turn, rule: int, commit: str, base: str) -> None:
 def head_moved(turn: Turn, commit: str) -> None:
     """The head stands at `commit`: everything up to it has landed."""
     for candidate in turn.state.chain:
+        if candidate.verdict is None:
+            _stop_test(turn, candidate.commit)
         turn.happen(
             ev.RuleLanded(at=turn.at, rule=candidate.rule, commit=candidate.commit, tested=candidate.verdict)
         )
@@ -105,7 +121,8 @@ def _land(turn: Turn) -> bool:
     baseline = state.baseline
     if baseline is None or state.moving_to is not None:
         return False
-    if baseline.verdict is not Verdict.PASS and not state.asked.allow_untested:
+    changes = any(rule.request.contract.changes_tree for rule in state.rules)
+    if changes and baseline.verdict is not Verdict.PASS and not state.asked.allow_untested:
         end_task(turn, untestable_reason(state), TaskStatus.FAILED)
         return False
     return _chain(turn) or _frontier(turn) or _finish(turn)
@@ -143,6 +160,14 @@ def _chain(turn: Turn) -> bool:
             return bool(wanted)
         case None:
             return False
+
+
+def _stop_test(turn: Turn, commit: str) -> None:
+    """End the test of a commit that the test of a later one covers."""
+    if turn.state.asked.test is not None:
+        action_id = specs.test_spec(turn.state, commit).action_id
+        if action_id in turn.state.actions:
+            attempts.end_action(turn, action_id, Outcome.CANCELED, reason="a later commit passed")
 
 
 def _blame(candidate: Candidate) -> str:

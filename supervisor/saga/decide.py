@@ -11,10 +11,11 @@ from schemas.words import TaskStatus
 from supervisor.saga import attempts, specs
 from supervisor.saga import events as ev
 from supervisor.saga.commands import Command
-from supervisor.saga.course import advance, composed, drop_rule, end_task, head_moved
+from supervisor.saga.course import advance, composed, drop_rule, end_task, head_moved, head_stands
 from supervisor.saga.messages import (
     Accept,
     Cancel,
+    CannotSend,
     ComposeDone,
     Deliver,
     HandOff,
@@ -48,6 +49,8 @@ def decide(state: TaskState, message: Message) -> Decision:
             _submit(turn, message)
     elif state.status.is_final:
         _after_the_end(turn, message)
+    elif state.ending is not None:
+        _while_ending(turn, message)
     else:
         _receive(turn, message)
     advance(turn)
@@ -65,7 +68,9 @@ def _receive(turn: Turn, message: Message) -> None:
         case Slots():
             _fill_slots(turn, message)
         case Accept():
-            attempts.hold(turn, message.action_id, message.attempt, message.nonce, message.instance)
+            attempts.hold(turn, message)
+        case CannotSend():
+            _cannot_send(turn, message)
         case HandOff():
             take_handoff(turn, message)
         case LoseHolder():
@@ -104,11 +109,22 @@ def _after_the_end(turn: Turn, message: Message) -> None:
         case Deliver():
             _deliver(turn, message)
         case Accept():
-            attempts.hold(turn, message.action_id, message.attempt, message.nonce, message.instance)
+            attempts.hold(turn, message)
         case HandOff():
             take_handoff(turn, message)
         case _:
             pass
+
+
+def _while_ending(turn: Turn, message: Message) -> None:
+    """All that is waited for is whether the head has moved: what landed must be told as landed."""
+    ending = needed(turn.state.ending)
+    if isinstance(message, HeadDone) and message.commit == turn.state.moving_to:
+        if message.moved:
+            head_moved(turn, message.commit)
+        head_stands(turn, ending.reason, ending.status)
+    else:
+        _after_the_end(turn, message)
 
 
 def _deliver(turn: Turn, message: Deliver) -> None:
@@ -120,35 +136,34 @@ def _deliver(turn: Turn, message: Deliver) -> None:
 
 def _fill_slots(turn: Turn, message: Slots) -> None:
     left = message.count
-    for action_id in tuple(turn.state.ready.get(message.pool, ())):
-        if left <= 0 or _over_the_limit(turn):
-            return
-        action = turn.state.actions.get(action_id)
-        if action is not None and action.status is ActionStatus.READY and action_id not in turn.state.delayed:
+    while left > 0 and turn.state.is_open:
+        action_id = _next_ready(turn.state, message.pool)
+        if action_id is None:
+            if not _start_next_shard(turn, message.pool):
+                return
+        elif turn.state.spent_actions > turn.state.asked.limits.actions:
+            _end_over_the_limit(turn)
+        else:
             attempts.dispatch(turn, action_id)
             left -= 1
-    while left > 0 and not _over_the_limit(turn):
-        opened = _start_next_shard(turn, message.pool)
-        if opened is None:
-            return
-        for action_id in opened:
-            attempts.dispatch(turn, action_id)
-        left -= len(opened)
 
 
-def _start_next_shard(turn: Turn, pool: str) -> tuple[str, ...] | None:
-    """Open the next step of the running rule, if it is this pool's; the ids of its actions, None if there is none."""
+def _next_ready(state: TaskState, pool: str) -> str | None:
+    """The action that has waited longest for a slot of this pool."""
+    for action_id in state.ready.get(pool, ()):
+        action = state.actions.get(action_id)
+        if action is not None and action.status is ActionStatus.READY and action_id not in state.delayed:
+            return action_id
+    return None
+
+
+def _start_next_shard(turn: Turn, pool: str) -> bool:
+    """Open the next step of the running rule, if it is this pool's; False if there is none."""
     state = turn.state
-    index = state.frontier
-    if state.phase is not Phase.LANDING or index is None:
-        return None
+    index = _fanning_out(state)
+    if index is None or state.rules[index].request.contract.pool != pool:
+        return False
     rule = state.rules[index]
-    if (
-        rule.status is not RuleStatus.RUNNING
-        or rule.request.contract.pool != pool
-        or rule.cursor >= rule.shards
-    ):
-        return None
     step = StepState(specs.step_name(rule, rule.cursor, canary=False), index, rule.cursor, rule.base)
     remembered = state.remembered.get(specs.memory_key(state, step)) if state.remembered else None
     if remembered is not None:
@@ -158,23 +173,32 @@ def _start_next_shard(turn: Turn, pool: str) -> tuple[str, ...] | None:
             )
         )
         turn.happen(ev.StepEnded(at=turn.at, step=step.step, status=StepStatus.KEPT, from_memory=remembered))
-        return ()
-    before = set(state.actions)
-    open_step(turn, step)
-    return tuple(action_id for action_id in turn.state.actions if action_id not in before)
-
-
-def _over_the_limit(turn: Turn) -> bool:
-    state = turn.state
-    if state.status.is_final:
-        return True
-    limit = state.asked.limits.actions
-    if state.spent_actions < limit:
-        return False
-    end_task(
-        turn, f"the limit of {limit} actions is used up (raise it with --limit actions=N)", TaskStatus.FAILED
-    )
+    elif state.spent_actions >= state.asked.limits.actions:
+        _end_over_the_limit(turn)
+    else:
+        open_step(turn, step)
     return True
+
+
+def _fanning_out(state: TaskState) -> int | None:
+    """The rule that has shards to start, if there is one."""
+    index = state.frontier
+    if state.phase is not Phase.LANDING or index is None:
+        return None
+    rule = state.rules[index]
+    return index if rule.status is RuleStatus.RUNNING and rule.cursor < rule.shards else None
+
+
+def _end_over_the_limit(turn: Turn) -> None:
+    limit = turn.state.asked.limits.actions
+    reason = f"the limit of {limit} actions is used up (raise it with --limit actions=N)"
+    end_task(turn, reason, TaskStatus.FAILED)
+
+
+def _cannot_send(turn: Turn, message: CannotSend) -> None:
+    action = turn.state.actions.get(message.action_id)
+    if action is not None:
+        give_up(turn, action, "cannot_be_sent", message.reason)
 
 
 def _lose(turn: Turn, message: LoseHolder) -> None:
@@ -196,10 +220,11 @@ def _tick(turn: Turn, message: Tick) -> None:
     for action_id, ready_at in tuple(state.delayed.items()):
         if ready_at <= message.at:
             turn.happen(ev.ActionReadied(at=turn.at, action_id=action_id))
-    if not message.clock_runs:
+    since = message.steady_since
+    if since is None:
         return
     for action_id, action in tuple(state.actions.items()):
-        if action_id in turn.state.actions and attempts.is_overdue(action, message.at):
+        if action_id in turn.state.actions and attempts.is_overdue(action, message.at, since):
             if action.status is ActionStatus.DISPATCHED:
                 _again(turn, action_id, "not_accepted", "no worker accepted it in time")
             else:
@@ -209,19 +234,21 @@ def _tick(turn: Turn, message: Tick) -> None:
         reason = f"the time limit of {limits.wall_time_s:g} s is over (raise it with --limit wall_time_s=N)"
         end_task(turn, reason, TaskStatus.FAILED)
         return
-    _watch_pools(turn, message)
+    _watch_pools(turn, message, since)
 
 
-def _watch_pools(turn: Turn, message: Tick) -> None:
-    wanted = pools_with_work(turn.state)
+def _watch_pools(turn: Turn, message: Tick, steady_since: int) -> None:
+    """Say for which pools the task waits, and end it where nobody came in time; an outage is nobody's absence."""
+    state = turn.state
+    queued = (one.spec.pool for one in state.actions.values() if one.status is ActionStatus.DISPATCHED)
+    wanted = pools_with_work(state).union(queued)
+    limit_s = state.asked.limits.wait_for_role_s
     for pool in sorted(wanted - message.live_pools):
-        since = turn.state.waiting.get(pool)
+        since = state.waiting.get(pool)
         if since is None:
             turn.happen(ev.PoolMissed(at=turn.at, pool=pool))
-        elif message.at - since > turn.state.asked.limits.wait_for_role_s * attempts.SECOND_US:
-            reason = (
-                f"no live process served the pool {pool!r} for {turn.state.asked.limits.wait_for_role_s:g} s"
-            )
+        elif message.at - max(since, steady_since) > limit_s * attempts.SECOND_US:
+            reason = f"no live process served the pool {pool!r} for {limit_s:g} s"
             end_task(turn, f"{reason}; start one and run the task again", TaskStatus.FAILED)
             return
     for pool in sorted(turn.state.waiting):
@@ -231,19 +258,12 @@ def _watch_pools(turn: Turn, message: Tick) -> None:
 
 def pools_with_work(state: TaskState) -> frozenset[str]:
     """The pools for which something could start now."""
-    pools = {
-        pool
-        for pool, queue in state.ready.items()
-        if any(
-            (action := state.actions.get(action_id)) is not None and action.status is ActionStatus.READY
-            for action_id in queue
-        )
-    }
-    index = state.frontier
-    if state.phase is Phase.LANDING and index is not None:
-        rule = state.rules[index]
-        if rule.status is RuleStatus.RUNNING and rule.cursor < rule.shards:
-            pools.add(rule.request.contract.pool)
+    if not state.is_open:
+        return frozenset()
+    pools = {pool for pool in state.ready if _next_ready(state, pool) is not None}
+    index = _fanning_out(state)
+    if index is not None:
+        pools.add(state.rules[index].request.contract.pool)
     return frozenset(pools)
 
 
@@ -265,4 +285,5 @@ def _head_done(turn: Turn, message: HeadDone) -> None:
     if message.moved:
         head_moved(turn, message.commit)
     else:
-        end_task(turn, "the task's head was moved by somebody else in the hub", TaskStatus.FAILED)
+        reason = message.reason or "the task's head was moved by somebody else in the hub"
+        head_stands(turn, reason, TaskStatus.FAILED)

@@ -5,6 +5,7 @@ keep replaying; an event's name and the meaning of its fields never change. `at`
 """
 
 from schemas.base import Tolerant
+from schemas.lossless import dump_json, load_json
 from schemas.plan import Plan
 from schemas.task import TaskRequest
 from schemas.words import Outcome, TaskStatus, Verdict
@@ -51,6 +52,13 @@ class PhaseEntered(Event):
     """The task moved on."""
 
     phase: Phase
+
+
+class TaskEnding(Event):
+    """The task ends as soon as it is known whether the head, which is being moved, has moved."""
+
+    status: TaskStatus
+    reason: str
 
 
 class TaskEnded(Event):
@@ -114,12 +122,13 @@ class ActionHeld(Event):
 
 
 class LeaseEnded(Event):
-    """An instance holds the attempt no longer."""
+    """An instance holds the attempt no longer; `handed_off`: because it said so itself."""
 
     action_id: str
     attempt: int
     instance: str
     reason: str
+    handed_off: bool = False
 
 
 class AttemptFailed(Event):
@@ -321,7 +330,7 @@ class RuleLanded(Event):
 EVENTS: dict[str, type[Event]] = {
     kind.__name__: kind
     for kind in (
-        TaskAccepted, TaskRejected, PhaseEntered, TaskEnded, BranchDelivered, PoolMissed, PoolServed,
+        TaskAccepted, TaskRejected, PhaseEntered, TaskEnding, TaskEnded, BranchDelivered, PoolMissed, PoolServed,
         ActionOpened, ActionReadied, ActionDispatched, ActionHeld, LeaseEnded, AttemptFailed, ActionEnded,
         HandoffSetAside, PlanAsked, PlanAdopted, PlanFailed, BaselineKnown, CanaryMoved, CanaryNoted, CanaryTested,
         RuleStarted, StepOpened, StepReturned, StepNarrowed, StepEnded, RuleGathered, RuleComposed, RuleUnchanged,
@@ -332,9 +341,9 @@ EVENTS: dict[str, type[Event]] = {
 
 def write_event(event: Event) -> tuple[str, bytes]:
     """An event as (name, JSON)."""
-    return type(event).__name__, event.__pydantic_serializer__.to_json(event)
+    return type(event).__name__, dump_json(event)
 
 
 def read_event(name: str, data: bytes) -> Event:
     """The event back from its name and JSON. Raises KeyError for a name this release does not know."""
-    return EVENTS[name].model_validate_json(data)
+    return load_json(EVENTS[name], data)

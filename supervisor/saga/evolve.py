@@ -14,7 +14,7 @@ from supervisor.saga import events as ev
 from supervisor.saga.evolve_actions import ACTION_HANDLERS
 from supervisor.saga.evolve_rules import RULE_HANDLERS
 from supervisor.saga.moves import PHASE_MOVES, TASK_MOVES, Phase, RuleStatus, moved
-from supervisor.saga.state import Baseline, Canary, RuleState, TaskState
+from supervisor.saga.state import Baseline, Canary, Ending, RuleState, TaskState
 
 
 def evolve(state: TaskState, event: ev.Event) -> TaskState:
@@ -54,6 +54,10 @@ def _phase_entered(state: TaskState, event: ev.PhaseEntered) -> TaskState:
     return replace(state, phase=moved(PHASE_MOVES, state.phase, event.phase))
 
 
+def _ending(state: TaskState, event: ev.TaskEnding) -> TaskState:
+    return replace(state, ending=Ending(event.status, event.reason))
+
+
 def _ended(state: TaskState, event: ev.TaskEnded) -> TaskState:
     return replace(
         state,
@@ -61,6 +65,8 @@ def _ended(state: TaskState, event: ev.TaskEnded) -> TaskState:
         phase=Phase.DONE,
         reason=event.reason,
         ended_at=event.at,
+        ending=None,
+        moving_to=None,
         waiting=Map(),
         ready=Map(),
         delayed=Map(),
@@ -126,6 +132,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[TaskState, Any], TaskState]] = {
     ev.TaskAccepted: _accepted,
     ev.TaskRejected: _rejected,
     ev.PhaseEntered: _phase_entered,
+    ev.TaskEnding: _ending,
     ev.TaskEnded: _ended,
     ev.BranchDelivered: _delivered,
     ev.PoolMissed: _pool_missed,

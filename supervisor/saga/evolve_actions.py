@@ -64,7 +64,12 @@ def _held(state: TaskState, event: ev.ActionHeld) -> TaskState:
 
 def _lease_ended(state: TaskState, event: ev.LeaseEnded) -> TaskState:
     action = state.actions[event.action_id]
-    action = replace(action, holders=action.holders - {(event.attempt, event.instance)})
+    holder = (event.attempt, event.instance)
+    action = replace(
+        action,
+        holders=action.holders - {holder},
+        handed_off=action.handed_off | {holder} if event.handed_off else action.handed_off,
+    )
     return replace(state, actions=state.actions.set(event.action_id, action))
 
 

@@ -51,13 +51,23 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """An instance accepted an attempt."""
+    """An instance accepted an attempt; `pool` is the instance's own, where it is known."""
 
     at: int
     action_id: str
     attempt: int
     nonce: str
     instance: str
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CannotSend:
+    """The message of a dispatched attempt cannot be made, now or ever (it is too large)."""
+
+    at: int
+    action_id: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +102,15 @@ class LoseHolder:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passed. Leases and dispatches only run out while `clock_runs` (the supervisor's own probe came round)."""
+    """Time passed.
+
+    `steady_since` is when the lease clock began to run without a break (the supervisor's own probe comes round), None
+    while it stands. Nothing runs out that nobody could have reported.
+    """
 
     at: int
     live_pools: frozenset[str] = field(default_factory=frozenset)
-    clock_runs: bool = True
+    steady_since: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +128,24 @@ class ComposeDone:
 
 @dataclass(frozen=True, slots=True)
 class HeadDone:
-    """The head was moved (or another commit stands there: `moved=False`)."""
+    """The head was moved, or could not be (`moved=False`; without a `reason`, another commit stands there)."""
 
     at: int
     commit: str
     moved: bool
+    reason: str = ""
 
 
-Message = Submit | Cancel | Deliver | Slots | Accept | HandOff | LoseHolder | Tick | ComposeDone | HeadDone
+Message = (
+    Submit
+    | Cancel
+    | Deliver
+    | Slots
+    | Accept
+    | CannotSend
+    | HandOff
+    | LoseHolder
+    | Tick
+    | ComposeDone
+    | HeadDone
+)

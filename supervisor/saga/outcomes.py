@@ -31,6 +31,8 @@ def take_handoff(turn: Turn, message: HandOff) -> None:
     """A handoff arrived: set it aside, let the attempt fail, or draw the consequences."""
     handoff = message.handoff
     action = turn.state.actions.get(handoff.action_id)
+    if action is None and handoff.outcome is Outcome.CANCELED:
+        return  # it was told to stop, and says that it did
     why_not = _set_aside_reason(turn, action, message)
     if action is None or why_not:
         turn.happen(
@@ -106,7 +108,9 @@ def _set_aside_reason(turn: Turn, action: ActionState | None, message: HandOff) 
 def _fail(turn: Turn, action: ActionState, message: HandOff, code: str, text: str) -> None:
     """This holder failed. Others may still succeed; when none is left, the attempt has failed."""
     action_id, handoff = action.spec.action_id, message.handoff
-    was_last = attempts.lose_holder(turn, action_id, handoff.attempt, message.instance, f"handed off: {code}")
+    was_last = attempts.lose_holder(
+        turn, action_id, handoff.attempt, message.instance, f"handed off: {code}", handed_off=True
+    )
     if not was_last:
         return
     if code == "time_limit" and _cut_smaller(turn, action, text):

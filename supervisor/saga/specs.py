@@ -44,6 +44,8 @@ def plan_spec(state: TaskState, revision: int) -> ActionSpec:
         base=request.base,
         input={"rules": rules, "revision": revision, "known": known},
         reach=Reach(scopes=_task_scopes(state)),
+        # A revision that came to nothing may be asked for again, with more known: that is another action.
+        salt=str(len(state.known)),
     )
 
 
@@ -133,24 +135,20 @@ def step_reach(state: TaskState, step: StepState) -> Reach:
 def memory_key(state: TaskState, step: StepState) -> str:
     """Under which a step's reviewed result can be found again: everything that the result depends on."""
     spec = change_spec(state, step, ActionKind.CHANGE)
-    return sha256(
-        canonical_json([spec.contract, spec.input, spec.base, spec.reach.model_dump(mode="json")]).encode()
-    ).hexdigest()
+    return _digest([spec.contract, spec.input, spec.base, spec.reach.model_dump(mode="json")])
 
 
 def commit_message(state: TaskState, index: int) -> str:
     """The message of a rule's commit. Nothing in it depends on the task, so the same refactor gives the same id."""
     rule, request = state.rules[index], state.asked
-    digest = sha256(
-        canonical_json(
-            {
-                "base": request.base,
-                "recipe": request.recipe,
-                "scope": request.scope.model_dump(mode="json"),
-                "engines": list(rule.engines),
-            }
-        ).encode()
-    ).hexdigest()
+    digest = _digest(
+        {
+            "base": request.base,
+            "recipe": request.recipe,
+            "scope": request.scope.model_dump(mode="json"),
+            "engines": list(rule.engines),
+        }
+    )
     what = rule.request.description or rule.request.contract.title
     subject = f"{rule.request.rule}: {what}".replace("\n", " ")
     sites = f"{rule.sites} site{'s' * (rule.sites != 1)} in " if rule.sites else ""
@@ -183,7 +181,6 @@ def _test_spec(state: TaskState, kind: ActionKind, *, step: str, commit: str, he
             "head": head if baseline else None,
         },
         reach=Reach(),
-        salt=str(head),
         time_limit_s=min(contract.longest_s, test.timeout_s * TEST_RUNS_AT_MOST + contract.time_limit_s),
     )
 
@@ -201,20 +198,27 @@ def _spec(
     salt: str = "",
     time_limit_s: float | None = None,
 ) -> ActionSpec:
+    rule_id = state.rules[rule].request.rule if rule is not None else None
     return ActionSpec(
-        action_id=derived_id(state.task, kind, step, base, salt),
+        # The rule too: the steps of a rule "a.g2" may be called as those of the second run of "a".
+        action_id=derived_id(state.task, kind, rule_id or "", step, base, salt),
         kind=kind,
         step=step,
         rule=rule,
-        rule_id=state.rules[rule].request.rule if rule is not None else None,
+        rule_id=rule_id,
         contract=contract.ref,
         pool=contract.pool,
         pure=contract.pure,
+        changes_tree=contract.changes_tree,
         input=input,
         base=base,
         reach=reach,
         time_limit_s=time_limit_s or contract.time_limit_s,
     )
+
+
+def _digest(value: Any) -> str:
+    return sha256(canonical_json(value).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _task_scopes(state: TaskState) -> tuple[Scope, ...]:

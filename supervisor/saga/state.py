@@ -88,6 +88,7 @@ class ActionSpec(Tolerant):
     contract: str
     pool: str
     pure: bool = True
+    changes_tree: bool = True
     input: dict[str, Any]
     base: str
     reach: Reach
@@ -99,7 +100,8 @@ class ActionState:
     """A live action. `due` is when the present wait ends (dispatch or run limit), microseconds UTC.
 
     `holders` are (attempt, instance): the same attempt can reach two workers, and an old attempt may still run.
-    `known_holders` are all there ever were: a handoff of one that was given up still counts.
+    `known_holders` are all there ever were: a handoff of one that was given up still counts. `handed_off` are those
+    that ended the attempt themselves: its work message may come to them once more, and says nothing new.
     `failures` are (code, message) of the attempts that ended badly.
     """
 
@@ -111,6 +113,7 @@ class ActionState:
     ready_at: int = 0
     holders: frozenset[tuple[int, str]] = frozenset()
     known_holders: frozenset[tuple[int, str]] = frozenset()
+    handed_off: frozenset[tuple[int, str]] = frozenset()
     failures: tuple[tuple[str, str], ...] = ()
 
 
@@ -243,6 +246,14 @@ class Known(Tolerant):
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """How a task will end once its head stands still."""
+
+    status: TaskStatus
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskState:
     """One task. `secret` keys the nonces; `spent_actions` counts opened actions against the limit.
 
@@ -278,8 +289,14 @@ class TaskState:
     spent_actions: int = 0
     accepted_at: int = 0
     ended_at: int = 0
+    ending: Ending | None = None
     reason: str = ""
     delivered: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True while the task works and new work may begin."""
+        return self.status is TaskStatus.WORKING and self.ending is None
 
     @property
     def asked(self) -> TaskRequest:
