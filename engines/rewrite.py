@@ -13,6 +13,7 @@ from typing import Any
 from ast_grep_py import SgNode
 
 from engines.api import EngineResult, FileResult, apply_each, quote
+from engines.edits import common_start
 from engines.fixpoint import Applied, EndlessError, apply_pattern, find_matches
 from engines.go_imports import GoImports, wanted_packages
 from engines.imports import ImportKeeper, Kept
@@ -86,9 +87,8 @@ class _Rewrite:
             applied = apply_pattern(self._pattern, self._text, self._admit)
         except EndlessError:
             return self._left_whole("the rule matches what it wrote, again and again")
-        residue = self._residue(applied)
         if not applied.sites:
-            return FileResult(residue=residue)
+            return FileResult(residue=self._residue(applied, applied.text))
         try:
             kept = self._keeper.settle(applied.text, applied.spans)
         except RefusedError as error:
@@ -99,15 +99,19 @@ class _Rewrite:
         risks = tuple(
             RiskNote(severity=Severity.WARNING, text=text, path=self._path) for text in kept.remarks
         )
-        return FileResult(encode(kept.text), applied.sites, residue, risks)
+        return FileResult(encode(kept.text), applied.sites, self._residue(applied, kept.text), risks)
 
     def _admit(self, root: SgNode, match: SgNode) -> str | None:
         return _place_refusal(match, self._pattern) or self._keeper.admit(root, match)
 
-    def _residue(self, applied: Applied) -> tuple[Residue, ...]:
+    def _residue(self, applied: Applied, final: str) -> tuple[Residue, ...]:
+        """What stayed, with its line in the text as it is at the end."""
         return tuple(
             Residue(
-                path=self._path, line=line_of(applied.text, span[0]), text=quote(one.code), reason=one.reason
+                path=self._path,
+                line=_line_after(applied.text, final, span[0]),
+                text=quote(one.code),
+                reason=one.reason,
             )
             for span, one in sorted(applied.refused.items())
         )
@@ -185,3 +189,11 @@ def _python_refusal(text: str) -> str | None:
     except (ValueError, RecursionError, MemoryError):
         return None
     return None
+
+
+def _line_after(before: str, after: str, position: int) -> int:
+    """The line in `after` of a position in `before`, when the two differ in a few places (imports) above or below."""
+    same_start = common_start(before, after)
+    same_end = common_start(before[::-1], after[::-1])
+    is_below = position > same_start and position >= len(before) - same_end
+    return line_of(after, position + len(after) - len(before) if is_below else min(position, len(after)))
