@@ -39,3 +39,9 @@ def moved(spans: Iterable[Span], edits: Sequence[Edit]) -> list[Span]:
         )
         for start, end in spans
     ]
+
+
+def common_start(one: str, other: str) -> int:
+    """How many characters two texts share at their start."""
+    differing = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differing, min(len(one), len(other)))

@@ -13,24 +13,30 @@ from engines.edits import Edit
 from engines.python_imports import Imported, Statement
 from engines.syntax import Span, is_comment_kind, span_of
 
+_NOQA = re.compile(r"#\s*noqa\b(?!\s*:(?![^#]*\bF401\b))", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The edits that take the name out, or the reason why it stays; `comment` is what went with its line."""
+    """The edits that take the name out, or the reason why it stays; `comment` is what went with its line.
+
+    `is_wanted` if the file itself says that it shall stay.
+    """
 
     edits: tuple[Edit, ...] = ()
     reason: str = ""
     comment: str = ""
+    is_wanted: bool = False
 
 
 def drop(text: str, statement: Statement, one: Imported) -> Dropped:
     """Take one name of a statement out."""
     start, end = _whole_lines(text, statement.span)
     comments = _comments_within(text, (start, end))
-    if any(re.match(r"#\s*(noqa|pylint|isort:\s*skip)", comment) for comment in comments):
-        return Dropped(reason="its line has a comment that wants it kept")
+    if any(_NOQA.search(comment) for comment in comments):
+        return Dropped(reason="its line has a `noqa`", is_wanted=True)
     if one.alias and one.alias == one.name:
-        return Dropped(reason="`X as X` exports it")
+        return Dropped(reason="`X as X` exports it", is_wanted=True)
     if len(statement.names) > 1:
         return _name_out(text, statement, one)
     if statement.is_for_types and len(statement.guards) == 1:

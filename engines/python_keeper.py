@@ -6,17 +6,19 @@ A name is dropped only if a removed piece of code used it and nothing else does,
 
 import builtins
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ast_grep_py import SgNode
 
 from engines.edits import Edit, edited, moved
 from engines.imports import Kept
 from engines.languages import language
+from engines.pieces import RefusedError
 from engines.python_drop import drop
 from engines.python_imports import Imported, Statement, Wanted, statements
 from engines.python_insert import beside, insert
 from engines.python_merge import merge
-from engines.python_names import Names, Occurrence, Scope
+from engines.python_names import ALL, ANNOTATION, Names, Occurrence, Scope
 from engines.syntax import Span, parse, span_of
 
 _PYTHON = language("python")
@@ -61,27 +63,22 @@ class PythonImports:
     ) -> tuple[str, list[tuple[str, bool]]]:
         """The text without imports of the name that nobody uses; and names that this in turn leaves unused."""
         freed: list[tuple[str, bool]] = []
-        skipped: set[tuple[str, int]] = set()
         while True:
-            file = _File(parse(text, _PYTHON))
-            unused = [
-                one
-                for one in file.unused(name, in_module)
-                if (one[0].node.text(), one[1].span[0]) not in skipped
-            ]
+            file = _file(text)
+            unused = file.unused(name, in_module)
             if not unused:
                 return text, freed
             statement, one = unused[0]
+            stays = f"`{name}` is not used any more, but stays imported"
             if self._is_init and statement.scope == file.names.module:
-                remarks.append(
-                    f"`{name}` is not used any more, but stays imported: others may import it from here."
-                )
+                remarks.append(f"{stays}: others may import it from here.")
                 return text, freed
             dropped = drop(text, statement, one)
+            if dropped.is_wanted:
+                remarks.append(f"{stays}: {dropped.reason}.")
+                return text, freed
             if dropped.reason:
-                remarks.append(f"`{name}` is not used any more, but stays imported: {dropped.reason}.")
-                skipped.add((statement.node.text(), one.span[0]))
-                continue
+                raise RefusedError(f"the import of `{name}` would be left unused: {dropped.reason}")
             if dropped.comment:
                 remarks.append(f"The import of `{name}` went with its comment {dropped.comment!r}.")
             if statement.is_for_types:
@@ -96,6 +93,7 @@ class _File:
         self.root = root
         self.names = Names(root)
         self.statements = statements(root, self.names)
+        self.bound = frozenset(one.bound(each) for one in self.statements for each in one.names)
 
     def importing(self, name: str, scope: Scope) -> list[Statement]:
         """The statements of a scope that bind the name."""
@@ -107,9 +105,8 @@ class _File:
 
     def imported_in(self, match: SgNode) -> list[tuple[str, bool]]:
         """Names that stand in the match and that an import binds; and whether one of the module's does."""
-        bound = {one.bound(each) for one in self.statements for each in one.names}
         nodes = [match] if match.kind() == "identifier" else match.find_all(kind="identifier")
-        names = [name for name in dict.fromkeys(node.text() for node in nodes) if name in bound]
+        names = [name for name in dict.fromkeys(node.text() for node in nodes) if name in self.bound]
         chain = self.names.chain_at(match)
         return [(name, self._is_global(name, chain)) for name in names]
 
@@ -163,17 +160,19 @@ class _File:
     def unused(self, name: str, in_module: bool) -> list[tuple[Statement, Imported]]:
         """Imports of the name, by the module itself or by its functions, that nothing uses."""
         found = [(one, each) for one in self.statements for each in one.names if one.bound(each) == name]
-        if not found or self.names.is_named_in_text(name):
-            return []
         scopes = frozenset(one.scope for one, _ in found)
+        found = [(one, each) for one, each in found if (one.scope == self.names.module) == in_module]
+        if not found:
+            return []
         used = {self._owner(name, use.chain, scopes) for use in self.names.uses(name)}
-        return [
-            (one, each)
-            for one, each in found
-            if one.scope not in used
-            and (one.scope == self.names.module) == in_module
-            and one.module != "__future__"
-        ]
+        unused = [(one, each) for one, each in found if one.scope not in used and one.module != "__future__"]
+        reader = self.names.named_in_text(name) if unused else ""
+        if reader in (ALL, ANNOTATION):
+            return []
+        if reader:
+            # Whoever lints this file does not read such text, and would call the import unused.
+            raise RefusedError(f"only {reader} would use the import of `{name}`")
+        return unused
 
     def _owner(self, name: str, chain: Sequence[Scope], importing: frozenset[Scope]) -> Scope:
         found = self.names.binds_in_function(name, tuple(chain), importing)
@@ -186,9 +185,15 @@ class _File:
         return self._owner(name, chain, scopes) == self.names.module
 
 
+@lru_cache(maxsize=2)
+def _file(text: str) -> _File:
+    """One state is asked about many names."""
+    return _File(parse(text, _PYTHON))
+
+
 def _additions(text: str, spans: Sequence[Span], wanted: Wanted) -> list[Edit]:
-    root = parse(text, _PYTHON)
-    file = _File(root)
+    file = _file(text)
+    root = file.root
     uses = [(span, file.names.chain_at(_node_at(root, span))) for span in spans]
     lacking = [(span, chain) for span, chain in uses if not file.has(wanted, chain, span[0])]
     if not lacking:

@@ -47,6 +47,10 @@ _CAST_LIKE = re.compile(
 )
 
 
+# Who reads text as code.
+ALL, ANNOTATION, DOCTEST, TYPE_COMMENT = "`__all__`", "an annotation in quotes", "a doctest", "a type comment"
+
+
 class Role(Enum):
     """What an occurrence of a name does."""
 
@@ -82,6 +86,7 @@ class Names:
     def __init__(self, root: SgNode) -> None:
         self._root = root
         self._known: dict[str, tuple[Occurrence, ...]] = {}
+        self._bound: dict[str, list[Occurrence]] = {}
 
     @cached_property
     def module(self) -> Scope:
@@ -91,17 +96,22 @@ class Names:
     def occurrences(self, name: str) -> tuple[Occurrence, ...]:
         """Every place where the name stands as a word of code."""
         if name not in self._known:
-            nodes = self._root.find_all(kind="identifier", regex=f"^{re.escape(name)}$")
-            self._known[name] = tuple(self._occurrence(node) for node in nodes)
+            self._known[name] = tuple(self._occurrence(node) for node in self._words.get(name, ()))
         return self._known[name]
+
+    @cached_property
+    def _words(self) -> dict[str, list[SgNode]]:
+        """Every word of code: one walk of the tree for all the names that will be asked for."""
+        words: dict[str, list[SgNode]] = {}
+        for node in self._root.find_all(kind="identifier"):
+            words.setdefault(node.text(), []).append(node)
+        return words
 
     def bindings(self, name: str, scope: Scope) -> list[Occurrence]:
         """Where the scope binds the name, other than by importing it."""
-        return [
-            one
-            for one in self.occurrences(name)
-            if one.role in (Role.BIND, Role.BOTH) and one.chain and one.chain[0] == scope
-        ]
+        if name not in self._bound:
+            self._bound[name] = [one for one in self.occurrences(name) if one.role in (Role.BIND, Role.BOTH)]
+        return [one for one in self._bound[name] if one.chain[0] == scope]
 
     def chain_at(self, node: SgNode) -> tuple[Scope, ...]:
         """The scopes that a name at this node would be looked for in, from the inside out, the module last."""
@@ -128,19 +138,20 @@ class Names:
                 return scope
         return None
 
-    def is_named_in_text(self, name: str) -> bool:
-        """True if text that is read as code names it: `__all__`, annotations in quotes, type comments, doctests."""
-        word = re.compile(rf"(?<![\w]){re.escape(name)}(?!\w)")
+    def named_in_text(self, name: str) -> str:
+        """What text that is read as code names it: `__all__`, an annotation, a doctest, a type comment; or nothing."""
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         for node in self._root.find_all(kind="string_content", regex=rf"\b{re.escape(name)}\b"):
-            if word.search(node.text()) and _is_read_as_code(node, name):
-                return True
+            reader = _reader_of(node, name) if word.search(node.text()) else ""
+            if reader:
+                return reader
         for node in self._root.find_all(kind="comment", regex=r"^#\s*type:"):
             if word.search(node.text()) and not re.match(r"#\s*type:\s*ignore", node.text()):
-                return True
-        return False
+                return TYPE_COMMENT
+        return ""
 
     def _occurrence(self, node: SgNode) -> Occurrence:
-        role = _role(node)
+        role = role_of(node)
         chain = self.chain_at(node)
         if role in (Role.BIND, Role.BOTH):
             chain = _binding_chain(node, chain, self.module)
@@ -179,7 +190,8 @@ def _binding_chain(node: SgNode, chain: tuple[Scope, ...], module: Scope) -> tup
     return chain
 
 
-def _role(node: SgNode) -> Role:
+def role_of(node: SgNode) -> Role:
+    """What a word of code does where it stands."""
     parent = node.parent()
     if parent is None:
         return Role.BOTH
@@ -258,27 +270,28 @@ def _is_field(parent: SgNode, field: str, child: SgNode) -> bool:
     return found is not None and span_of(found) == span_of(child)
 
 
-def _is_read_as_code(node: SgNode, name: str) -> bool:
+def _reader_of(node: SgNode, name: str) -> str:
+    """Who reads this string as code and finds the name in it, or nothing."""
     text = node.text()
-    if ">>>" in text and any(
-        name in line for line in text.splitlines() if line.lstrip().startswith((">>>", "..."))
-    ):
-        return True
+    prompts = [line for line in text.splitlines() if line.lstrip().startswith((">>>", "..."))]
+    if ">>>" in text and any(name in line for line in prompts):
+        return DOCTEST
     for parent in node.ancestors():
         kind = parent.kind()
-        if kind == "type":
-            return True
-        if kind == "subscript":
-            base = parent.field("value")
-            last = (base.text() if base is not None else "").rpartition(".")[2]
-            if last[:1].isupper() or last in ("list", "dict", "tuple", "set", "type", "frozenset"):
-                return True
+        if kind == "type" or (kind == "subscript" and _is_type_like(parent)):
+            return ANNOTATION
         if kind == "call":
             called = parent.field("function")
             if called is not None and _CAST_LIKE.search(called.text()):
-                return True
+                return ANNOTATION
         if kind == "expression_statement" and text == name and re.match(r"__all__\b", parent.text()):
-            return True
+            return ALL
         if kind.endswith(("statement", "definition")) and kind != "expression_statement":
-            return False
-    return False
+            return ""
+    return ""
+
+
+def _is_type_like(subscript: SgNode) -> bool:
+    base = subscript.field("value")
+    last = (base.text() if base is not None else "").rpartition(".")[2]
+    return last[:1].isupper() or last in ("list", "dict", "tuple", "set", "type", "frozenset")

@@ -13,6 +13,7 @@ from typing import Any
 from ast_grep_py import SgNode
 
 from engines.api import EngineResult, FileResult, apply_each, quote
+from engines.edits import common_start
 from engines.fixpoint import Applied, EndlessError, apply_pattern, find_matches
 from engines.go_imports import GoImports, wanted_packages
 from engines.imports import ImportKeeper, Kept
@@ -20,8 +21,10 @@ from engines.js_imports import JsImports, wanted_bindings
 from engines.languages import Language, language, language_of
 from engines.other_imports import OtherImports
 from engines.pattern import Pattern, compile_rule
+from engines.pieces import RefusedError
 from engines.python_imports import wanted_names
 from engines.python_keeper import PythonImports
+from engines.python_names import Role, role_of
 from engines.source import UnreadableError, is_wide, read_source
 from engines.syntax import first_fault, line_of, parse
 from schemas.errors import ContractError
@@ -84,25 +87,31 @@ class _Rewrite:
             applied = apply_pattern(self._pattern, self._text, self._admit)
         except EndlessError:
             return self._left_whole("the rule matches what it wrote, again and again")
-        residue = self._residue(applied)
         if not applied.sites:
-            return FileResult(residue=residue)
-        kept = self._keeper.settle(applied.text, applied.spans)
+            return FileResult(residue=self._residue(applied, applied.text))
+        try:
+            kept = self._keeper.settle(applied.text, applied.spans)
+        except RefusedError as error:
+            return self._left_whole(str(error))
         broken = self._broken(kept)
         if broken:
             return self._left_whole(broken)
         risks = tuple(
             RiskNote(severity=Severity.WARNING, text=text, path=self._path) for text in kept.remarks
         )
-        return FileResult(encode(kept.text), applied.sites, residue, risks)
+        return FileResult(encode(kept.text), applied.sites, self._residue(applied, kept.text), risks)
 
     def _admit(self, root: SgNode, match: SgNode) -> str | None:
-        return _inside_f_string(match, self._pattern) or self._keeper.admit(root, match)
+        return _place_refusal(match, self._pattern) or self._keeper.admit(root, match)
 
-    def _residue(self, applied: Applied) -> tuple[Residue, ...]:
+    def _residue(self, applied: Applied, final: str) -> tuple[Residue, ...]:
+        """What stayed, with its line in the text as it is at the end."""
         return tuple(
             Residue(
-                path=self._path, line=line_of(applied.text, span[0]), text=quote(one.code), reason=one.reason
+                path=self._path,
+                line=_line_after(applied.text, final, span[0]),
+                text=quote(one.code),
+                reason=one.reason,
             )
             for span, one in sorted(applied.refused.items())
         )
@@ -111,10 +120,10 @@ class _Rewrite:
         """Why the result is no code any more, although the file was; empty if it is."""
         if first_fault(parse(kept.text, self._pattern.language), self._pattern.language) is not None:
             return "the result would not parse"
-        if self._pattern.language.name == "python" and _python_refusal(self._text) is None:
-            refusal = _python_refusal(kept.text)
-            return f"Python would refuse the result: {refusal}" if refusal else ""
-        return ""
+        refusal = _python_refusal(kept.text) if self._pattern.language.name == "python" else None
+        if refusal is None or _python_refusal(self._text) is not None:  # as refused before as after
+            return ""
+        return f"Python would refuse the result: {refusal}"
 
     def _left_whole(self, reason: str) -> FileResult:
         root = parse(self._text, self._pattern.language)
@@ -147,10 +156,18 @@ def _left(path: str, line: int, reason: str) -> FileResult:
     return FileResult(residue=(Residue(path=path, line=line, reason=reason),))
 
 
-def _inside_f_string(match: SgNode, pattern: Pattern) -> str | None:
+def _place_refusal(match: SgNode, pattern: Pattern) -> str | None:
+    """Why the replacement cannot stand where the match does, or None."""
+    if pattern.language.name != "python":
+        return None
+    if match.kind() == "identifier" and role_of(match) is Role.BIND:
+        return f"`{match.text()}` is bound here, not used"
+    return _f_string_refusal(match, pattern.replace.text)
+
+
+def _f_string_refusal(match: SgNode, new: str) -> str | None:
     """Why the replacement cannot stand in the f-string around the match (before Python 3.12), or None."""
-    new = pattern.replace.text
-    if pattern.language.name != "python" or not any(mark in new for mark in "'\"\\\n#"):
+    if not any(mark in new for mark in "'\"\\\n#"):
         return None
     for parent in match.ancestors():
         if parent.kind() == "interpolation":
@@ -172,3 +189,11 @@ def _python_refusal(text: str) -> str | None:
     except (ValueError, RecursionError, MemoryError):
         return None
     return None
+
+
+def _line_after(before: str, after: str, position: int) -> int:
+    """The line in `after` of a position in `before`, when the two differ in a few places (imports) above or below."""
+    same_start = common_start(before, after)
+    same_end = common_start(before[::-1], after[::-1])
+    is_below = position > same_start and position >= len(before) - same_end
+    return line_of(after, position + len(after) - len(before) if is_below else min(position, len(after)))

@@ -98,18 +98,26 @@ def _mend(one: _Attempt, nodes: dict[Span, SgNode], spoken: Language) -> bool:
         else:
             one.wrapped |= fresh
         return True
+    if spoken.name == "python" and any(_is_text_in_union(nodes[span]) for span in one.holes.values()):
+        one.reason = "text in quotes cannot stand beside `|`"
+        return True
     if one.rewrite.is_expression and one.at not in nodes:
         if one.outer or not spoken.parens:
             one.reason = _MEANING
         one.outer = True
         return True
     node = nodes.get(one.at)
-    if node is not None and any(
-        leaf.text not in one.rewrite.comments for leaf in leaves(node) if leaf.is_comment
-    ):
+    if node is not None and _has_new_comment(one, node, spoken):
         one.reason = _BROKEN  # code was swallowed by a comment
         return True
     return False
+
+
+def _has_new_comment(one: _Attempt, node: SgNode, spoken: Language) -> bool:
+    if spoken.name == "python" and "#" not in node.text():
+        return False
+    known = one.rewrite.old + "\n" + one.rewrite.template
+    return any(leaf.text not in known for leaf in leaves(node) if leaf.is_comment)
 
 
 def _is_at_home(one: _Attempt, index: int, node: SgNode | None) -> bool:
@@ -119,6 +127,13 @@ def _is_at_home(one: _Attempt, index: int, node: SgNode | None) -> bool:
         return node is not None
     parent = node.parent()
     return parent is not None and parent.kind() == home
+
+
+def _is_text_in_union(node: SgNode) -> bool:
+    """True for `"Name" | None`: an annotation in quotes cannot be an operand when the program runs."""
+    parent = node.parent()
+    operator = parent.field("operator") if parent is not None and parent.kind() == "binary_operator" else None
+    return node.kind() == "string" and operator is not None and operator.text() == "|"
 
 
 def _wrap_more(one: _Attempt, spoken: Language) -> bool:
