@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ast_grep_py import SgNode
 
-from engines.matching import align, captures
+from engines.matching import align, captures, tokens_of
 from engines.pattern import Pattern, Variant
 from engines.pieces import RefusedError, Rewrite
 from engines.removal import removals
@@ -100,7 +100,8 @@ def _done_spans(pattern: Pattern, root: SgNode, text: str) -> set[Span]:
     spans: set[Span] = set()
     for done in pattern.done:
         for node in root.find_all(**dict(done.variant.query)):
-            alignment = align(done.variant.reading.items, node, captures(node, pattern.replace), text)
+            caught = captures(node, pattern.replace)
+            alignment = align(done.variant.reading.items, tokens_of(node, caught), caught, text)
             if alignment is not None:
                 spans.update(_part_of(alignment.spans, part, span_of(node)) for part in done.parts)
     return spans

@@ -1,10 +1,9 @@
 """Lines and white space: moving code to another depth, and joining lines that lost their brackets."""
 
 import re
+from collections.abc import Iterable
 
-from ast_grep_py import SgNode
-
-from engines.syntax import Span, leaves
+from engines.syntax import Leaf, Span
 
 
 def deepened(text: str, base: str, newline: str) -> str:
@@ -32,10 +31,10 @@ def moved_lines(text: str, span: Span, depth: str, fixed: frozenset[int]) -> str
     return "".join(parts)
 
 
-def fixed_line_starts(node: SgNode) -> frozenset[int]:
+def fixed_line_starts(tokens: Iterable[Leaf]) -> frozenset[int]:
     """Positions of lines that start inside a token (a string of several lines): moving them changes the string."""
     fixed: set[int] = set()
-    for leaf in leaves(node):
+    for leaf in tokens:
         if "\n" in leaf.text and leaf.text.strip():
             fixed.update(leaf.start + found.end() for found in re.finditer("\n", leaf.text))
     return frozenset(fixed)

@@ -62,7 +62,6 @@ class Pattern:
     match: Template
     replace: Template
     replace_items: tuple[Item, ...]
-    replace_comments: frozenset[str]
     variants: tuple[Variant, ...]
     done: tuple[Done, ...]
     is_import: bool
@@ -99,7 +98,6 @@ def _compile(language_name: str, match_text: str, replace_text: str) -> Pattern:
         match,
         replace,
         items,
-        _comments(replaced),
         variants,
         _done(match, replace, variants, replaced),
         is_import=any(is_import_kind(one.kind) for one in read),
@@ -172,11 +170,6 @@ def _probe(variant: Variant, spoken: Language) -> None:
             f"ast-grep refuses the pattern for {spoken.name}: {said[-1] if said else 'no reason given'}",
             suggestion=_HELP,
         ) from error
-
-
-def _comments(replaced: Sequence[Reading]) -> frozenset[str]:
-    found = (leaf for read in replaced[:1] for leaf in leaves(read.root))
-    return frozenset(leaf.text for leaf in found if leaf.is_comment)
 
 
 def _steps(

@@ -45,13 +45,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A match and what stands there afterwards; `old` is the matched code, `comments` are those that it may have."""
+    """A match and what stands there afterwards; `old` is the matched code, `template` what the rule writes."""
 
     span: Span
     pieces: tuple[Piece, ...]
     is_expression: bool
     old: str
-    comments: frozenset[str] = frozenset()
+    template: str = ""
 
     def render(self, wrapped: frozenset[int], outer: bool) -> tuple[str, dict[int, Span]]:
         """The new text with these pieces (and all of it) in parentheses, and where each whole piece is in it."""

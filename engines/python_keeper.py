@@ -6,6 +6,7 @@ A name is dropped only if a removed piece of code used it and nothing else does,
 
 import builtins
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ast_grep_py import SgNode
 
@@ -63,7 +64,7 @@ class PythonImports:
         freed: list[tuple[str, bool]] = []
         skipped: set[tuple[str, int]] = set()
         while True:
-            file = _File(parse(text, _PYTHON))
+            file = _file(text)
             unused = [
                 one
                 for one in file.unused(name, in_module)
@@ -96,6 +97,7 @@ class _File:
         self.root = root
         self.names = Names(root)
         self.statements = statements(root, self.names)
+        self.bound = frozenset(one.bound(each) for one in self.statements for each in one.names)
 
     def importing(self, name: str, scope: Scope) -> list[Statement]:
         """The statements of a scope that bind the name."""
@@ -107,9 +109,8 @@ class _File:
 
     def imported_in(self, match: SgNode) -> list[tuple[str, bool]]:
         """Names that stand in the match and that an import binds; and whether one of the module's does."""
-        bound = {one.bound(each) for one in self.statements for each in one.names}
         nodes = [match] if match.kind() == "identifier" else match.find_all(kind="identifier")
-        names = [name for name in dict.fromkeys(node.text() for node in nodes) if name in bound]
+        names = [name for name in dict.fromkeys(node.text() for node in nodes) if name in self.bound]
         chain = self.names.chain_at(match)
         return [(name, self._is_global(name, chain)) for name in names]
 
@@ -163,17 +164,13 @@ class _File:
     def unused(self, name: str, in_module: bool) -> list[tuple[Statement, Imported]]:
         """Imports of the name, by the module itself or by its functions, that nothing uses."""
         found = [(one, each) for one in self.statements for each in one.names if one.bound(each) == name]
-        if not found or self.names.is_named_in_text(name):
-            return []
         scopes = frozenset(one.scope for one, _ in found)
+        found = [(one, each) for one, each in found if (one.scope == self.names.module) == in_module]
+        if not found:
+            return []
         used = {self._owner(name, use.chain, scopes) for use in self.names.uses(name)}
-        return [
-            (one, each)
-            for one, each in found
-            if one.scope not in used
-            and (one.scope == self.names.module) == in_module
-            and one.module != "__future__"
-        ]
+        unused = [(one, each) for one, each in found if one.scope not in used and one.module != "__future__"]
+        return [] if unused and self.names.is_named_in_text(name) else unused
 
     def _owner(self, name: str, chain: Sequence[Scope], importing: frozenset[Scope]) -> Scope:
         found = self.names.binds_in_function(name, tuple(chain), importing)
@@ -186,9 +183,15 @@ class _File:
         return self._owner(name, chain, scopes) == self.names.module
 
 
+@lru_cache(maxsize=2)
+def _file(text: str) -> _File:
+    """One state is asked about many names."""
+    return _File(parse(text, _PYTHON))
+
+
 def _additions(text: str, spans: Sequence[Span], wanted: Wanted) -> list[Edit]:
-    root = parse(text, _PYTHON)
-    file = _File(root)
+    file = _file(text)
+    root = file.root
     uses = [(span, file.names.chain_at(_node_at(root, span))) for span in spans]
     lacking = [(span, chain) for span, chain in uses if not file.has(wanted, chain, span[0])]
     if not lacking:

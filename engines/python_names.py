@@ -82,6 +82,7 @@ class Names:
     def __init__(self, root: SgNode) -> None:
         self._root = root
         self._known: dict[str, tuple[Occurrence, ...]] = {}
+        self._bound: dict[str, list[Occurrence]] = {}
 
     @cached_property
     def module(self) -> Scope:
@@ -91,17 +92,22 @@ class Names:
     def occurrences(self, name: str) -> tuple[Occurrence, ...]:
         """Every place where the name stands as a word of code."""
         if name not in self._known:
-            nodes = self._root.find_all(kind="identifier", regex=f"^{re.escape(name)}$")
-            self._known[name] = tuple(self._occurrence(node) for node in nodes)
+            self._known[name] = tuple(self._occurrence(node) for node in self._words.get(name, ()))
         return self._known[name]
+
+    @cached_property
+    def _words(self) -> dict[str, list[SgNode]]:
+        """Every word of code: one walk of the tree for all the names that will be asked for."""
+        words: dict[str, list[SgNode]] = {}
+        for node in self._root.find_all(kind="identifier"):
+            words.setdefault(node.text(), []).append(node)
+        return words
 
     def bindings(self, name: str, scope: Scope) -> list[Occurrence]:
         """Where the scope binds the name, other than by importing it."""
-        return [
-            one
-            for one in self.occurrences(name)
-            if one.role in (Role.BIND, Role.BOTH) and one.chain and one.chain[0] == scope
-        ]
+        if name not in self._bound:
+            self._bound[name] = [one for one in self.occurrences(name) if one.role in (Role.BIND, Role.BOTH)]
+        return [one for one in self._bound[name] if one.chain[0] == scope]
 
     def chain_at(self, node: SgNode) -> tuple[Scope, ...]:
         """The scopes that a name at this node would be looked for in, from the inside out, the module last."""

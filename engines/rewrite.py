@@ -111,10 +111,10 @@ class _Rewrite:
         """Why the result is no code any more, although the file was; empty if it is."""
         if first_fault(parse(kept.text, self._pattern.language), self._pattern.language) is not None:
             return "the result would not parse"
-        if self._pattern.language.name == "python" and _python_refusal(self._text) is None:
-            refusal = _python_refusal(kept.text)
-            return f"Python would refuse the result: {refusal}" if refusal else ""
-        return ""
+        refusal = _python_refusal(kept.text) if self._pattern.language.name == "python" else None
+        if refusal is None or _python_refusal(self._text) is not None:  # as refused before as after
+            return ""
+        return f"Python would refuse the result: {refusal}"
 
     def _left_whole(self, reason: str) -> FileResult:
         root = parse(self._text, self._pattern.language)

@@ -104,12 +104,17 @@ def _mend(one: _Attempt, nodes: dict[Span, SgNode], spoken: Language) -> bool:
         one.outer = True
         return True
     node = nodes.get(one.at)
-    if node is not None and any(
-        leaf.text not in one.rewrite.comments for leaf in leaves(node) if leaf.is_comment
-    ):
+    if node is not None and _has_new_comment(one, node, spoken):
         one.reason = _BROKEN  # code was swallowed by a comment
         return True
     return False
+
+
+def _has_new_comment(one: _Attempt, node: SgNode, spoken: Language) -> bool:
+    if spoken.name == "python" and "#" not in node.text():
+        return False
+    known = one.rewrite.old + "\n" + one.rewrite.template
+    return any(leaf.text not in known for leaf in leaves(node) if leaf.is_comment)
 
 
 def _is_at_home(one: _Attempt, index: int, node: SgNode | None) -> bool:

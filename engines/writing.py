@@ -5,16 +5,16 @@ written anew from the template, with captured lines moved to their new depth.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ast_grep_py import SgNode
 
 from engines.in_step import InStep, is_wordy, kept_piece
 from engines.layout import deepened, fixed_line_starts, indent_at, moved_lines, newline_at, template_indent
-from engines.matching import Alignment, Capture, align, captures
+from engines.matching import Alignment, Capture, align, captures, tokens_of
 from engines.pattern import Pattern, Variant
 from engines.pieces import Piece, Rewrite, commas_mended, joined_literals, on_one_line, refuse_extra
-from engines.syntax import Span, leaves, span_of
+from engines.syntax import Leaf, Span, leaves, span_of
 from engines.template import Item
 
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
@@ -24,21 +24,21 @@ def rewrite_of(node: SgNode, variant: Variant, pattern: Pattern, text: str) -> R
     """What the match becomes. Raises RefusedError if that would lose something."""
     start, end = span_of(node)
     caught = captures(node, pattern.match)
-    alignment = align(variant.reading.items, node, caught, text)
+    tokens = tokens_of(node, caught)
+    alignment = align(variant.reading.items, tokens, caught, text)
     if alignment is not None and variant.steps is not None:
         pieces = list(InStep(pattern, variant, alignment, caught, text, (start, end)).pieces(variant.steps))
     else:
-        _check_nothing_lost(node, variant, alignment, caught)
+        _check_nothing_lost(tokens, variant, alignment, caught)
         pieces = list(_anew(pattern, caught, text, node))
     new = commas_mended(joined_literals(pieces))
     if _loses_brackets(node, variant, pattern):
         new = on_one_line(new, is_python=pattern.language.name == "python")
-    comments = pattern.replace_comments | {leaf.text for leaf in leaves(node) if leaf.is_comment}
-    return Rewrite((start, end), new, variant.is_expression, text[start:end], comments)
+    return Rewrite((start, end), new, variant.is_expression, text[start:end], pattern.replace.text)
 
 
 def _check_nothing_lost(
-    node: SgNode, variant: Variant, alignment: Alignment | None, caught: dict[str, Capture]
+    tokens: Sequence[Leaf], variant: Variant, alignment: Alignment | None, caught: dict[str, Capture]
 ) -> None:
     if alignment is not None:
         for extra in alignment.extras:
@@ -46,7 +46,7 @@ def _check_nothing_lost(
         return
     spans = [capture.span for capture in caught.values() if capture.span]
     said = Counter(item.text for item in variant.reading.items)
-    for leaf in leaves(node):
+    for leaf in tokens:
         if any(start <= leaf.start and leaf.end <= end for start, end in spans):
             continue
         if said[leaf.text] > 0:
@@ -57,10 +57,10 @@ def _check_nothing_lost(
 
 def _anew(pattern: Pattern, caught: dict[str, Capture], text: str, node: SgNode) -> Iterator[Piece]:
     """The template from start to end, its lines at the depth of the match, in the file's line ends."""
-    start, _ = span_of(node)
+    start = span_of(node)[0]
     base, newline = indent_at(text, start), newline_at(text, start)
     replace = pattern.replace
-    fixed = fixed_line_starts(node)
+    fixed = fixed_line_starts(leaves(node))
     at = 0
     for hole in replace.holes:
         yield Piece(deepened(replace.text[at : hole.at[0]], base, newline))
