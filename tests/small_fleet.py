@@ -44,9 +44,7 @@ Answer = Callable[[Action, Callable[[str], None]], Awaitable[Handoff]]
 
 
 def evidence(claim: str = "it was done") -> tuple[Evidence, ...]:
-    return (
-        Evidence(claim=claim, verdict=Verdict.PASS, command=("true",), exit_code=0, log_digest="0" * 64),
-    )
+    return (Evidence(claim=claim, verdict=Verdict.PASS, command=("true",), exit_code=0, log_digest="0" * 64),)
 
 
 def handoff(action: Action, outcome: Outcome = Outcome.DONE, **fields: Any) -> Handoff:
@@ -79,7 +77,9 @@ class Fleet:
     def bus(self) -> MemoryBus:
         return MemoryBus(self.broker, ENVIRONMENT)
 
-    async def start_role(self, pool: str, *, slots: int = 4, contracts: tuple[str, ...] | None = None, name: str = "") -> StopSignal:
+    async def start_role(
+        self, pool: str, *, slots: int = 4, contracts: tuple[str, ...] | None = None, name: str = ""
+    ) -> StopSignal:
         registry = ContractRegistry.builtin()
         documents: list[ContractDocument] = [one for one in registry if one.pool == pool]
         stop = StopSignal()

@@ -52,7 +52,9 @@ def test_what_parses_as_before_passes(path: str, before: bytes, after: bytes) ->
         ("new.json", None, b"{", 1),
     ],
 )
-def test_what_parsed_before_and_does_not_now_is_found(path: str, before: bytes | None, after: bytes, line: int) -> None:
+def test_what_parsed_before_and_does_not_now_is_found(
+    path: str, before: bytes | None, after: bytes, line: int
+) -> None:
     report = parses(case_of(edit(before, after, path=path)))
 
     assert report.verdict is Verdict.FAIL

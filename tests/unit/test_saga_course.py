@@ -5,7 +5,7 @@ from schemas.words import TaskStatus, Verdict
 from supervisor.saga import events as ev
 from supervisor.saga.moves import RuleStatus
 from supervisor.saga.state import ActionKind, Proof
-from tests.unit.saga_world import World, done, failed, red, refused, request, rule, unchanged
+from tests.unit.saga_world import World, changed, done, failed, red, refused, request, rule, unchanged
 
 
 def finished(world: World) -> World:
@@ -188,8 +188,6 @@ def test_a_shard_that_runs_out_of_time_has_the_rule_cut_smaller() -> None:
     world = World((rule("one"),), shard_count=2, canary=False)
 
     def change(one):  # type: ignore[no-untyped-def]
-        from tests.unit.saga_world import changed
-
         if world.shard_count == 2:
             world.shard_count = 4
             return failed(one, "time_limit", "60 s were not enough")
