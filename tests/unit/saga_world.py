@@ -169,10 +169,13 @@ class World:
         given = one.nonce if nonce is None else nonce
         return self.tell(Accept(self.at, one.spec.action_id, one.attempt, given, instance, one.spec.pool))
 
-    def hand_off(self, handoff: Handoff, instance: str = "worker-1") -> tuple[Command, ...]:
+    def hand_off(
+        self, handoff: Handoff, instance: str = "worker-1", refusals: tuple[str, ...] = ()
+    ) -> tuple[Command, ...]:
         plan = Plan.model_validate(handoff.output["plan"]) if "plan" in handoff.output else None
         files = 1 if handoff.result else 0
-        return self.tell(HandOff(self.at, handoff, instance, f"m-{self.at}", files=files, plan=plan))
+        message_id = f"m-{self.at}"
+        return self.tell(HandOff(self.at, handoff, instance, message_id, refusals, files=files, plan=plan))
 
     def answer(self, dispatch: Dispatch) -> Handoff | None:
         match dispatch.spec.kind:
