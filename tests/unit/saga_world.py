@@ -83,7 +83,7 @@ def shards(count: int) -> tuple[Shard, ...]:
 
 @dataclass
 class World:
-    """Runs one task. `change`, `review` and `test` script what comes back; by default all is well."""
+    """Runs one task. `plan`, `change`, `review` and `test` script what comes back; by default all is well."""
 
     rules: tuple[RuleRequest, ...]
     shard_count: int = 3
@@ -95,6 +95,7 @@ class World:
     commands: list[Command] = field(default_factory=list)
     outbox: deque[Command] = field(default_factory=deque)
     dispatched: list[Dispatch] = field(default_factory=list)
+    plan: Callable[[Dispatch], Handoff | None] | None = None
     change: Callable[[Dispatch], Handoff | None] | None = None
     review: Callable[[Dispatch], Handoff | None] | None = None
     test: Callable[[Dispatch], Handoff | None] | None = None
@@ -180,7 +181,10 @@ class World:
     def answer(self, dispatch: Dispatch) -> Handoff | None:
         match dispatch.spec.kind:
             case ActionKind.PLAN:
-                return done(dispatch, output={"plan": self.make_plan(dispatch).model_dump(mode="json")})
+                scripted = self.plan(dispatch) if self.plan else None
+                return scripted or done(
+                    dispatch, output={"plan": self.make_plan(dispatch).model_dump(mode="json")}
+                )
             case ActionKind.BASELINE:
                 counts = {"passed": 10, "failed": 0, "duration_ms": self.baseline_ms, "results": "blob"}
                 return done(dispatch, verdict=self.baseline, output=counts)
