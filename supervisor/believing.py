@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from schemas.handoff import Finding, Handoff
 from schemas.plan import Plan
-from schemas.scope import Shard
+from schemas.scope import Shard, path_key
 from schemas.words import Outcome, Severity, Verdict
 from supervisor.saga.state import ActionKind, ActionSpec, Proof, TaskState
 
@@ -73,7 +73,8 @@ def plan_faults(state: TaskState, plan: Plan, revision: int) -> tuple[str, ...]:
 
 def _covers(shards: Sequence[Shard]) -> bool:
     joined = all(one.stop == after.start for one, after in pairwise(shards))
-    return joined and shards[0].start == "" and shards[-1].stop is None
+    rising = all(path_key(one.start) < path_key(one.stop) for one in shards if one.stop is not None)
+    return joined and rising and shards[0].start == "" and shards[-1].stop is None
 
 
 def _change(handoff: Handoff, facts: CommitFacts) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ def sentence(state: TaskState) -> str:
         return state.reason or str(state.status)
     if state.status is TaskStatus.SUBMITTED:
         return "waiting to be accepted"
+    if state.ending is not None:
+        return f"ending ({state.ending.reason}), once the head stands still"
     if state.waiting:
         pools = ", ".join(sorted(state.waiting))
         return f"waiting for a process that serves {pools}"

@@ -47,6 +47,12 @@ def _rule(rule: Rule, registry: ContractRegistry, fleet: Fleet, request: TaskReq
             f"Rule {rule.id}: {document.ref} is of high risk and was not allowed.",
             suggestion=f"Grant it with --allow {document.name}.",
         )
+    written = sorted(set(rule.input) & set(document.injected))
+    if written:
+        raise ContractError(
+            f"Rule {rule.id}: {', '.join(written)} of {document.ref} is filled in by Rolecall and cannot be written.",
+            suggestion=f"`rolecall contracts {document.name}` shows what a rule may say.",
+        )
     checked = checker(document.input).check(rule.input, f"rule {rule.id}")
     facts = _facts(document, registry)
     if document.author_may_shard and checked.get("shardable") == Shardable.FILE:

@@ -25,6 +25,8 @@ def tell(state: TaskState, event: ev.Event) -> Told | None:
             return Told("task_accepted", f"{recipe} on {repository}: {rules} rule{'s' * (rules != 1)}.")
         case ev.TaskRejected():
             return Told("task_rejected", f"The request was refused: {event.reason}", warns=True)
+        case ev.TaskEnding():
+            return Told("task_ending", f"Ending once the head stands still: {event.reason}.")
         case ev.TaskEnded():
             bad = event.status in (TaskStatus.FAILED, TaskStatus.REJECTED)
             return Told("task_ended", f"{str(event.status).capitalize()}: {event.reason}.", warns=bad)

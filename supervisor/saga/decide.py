@@ -142,7 +142,9 @@ def _fill_slots(turn: Turn, message: Slots) -> None:
             if not _start_next_shard(turn, message.pool):
                 return
         elif turn.state.spent_actions > turn.state.asked.limits.actions:
-            _end_over_the_limit(turn)
+            limit = turn.state.asked.limits.actions
+            reason = f"the limit of {limit} actions is used up (raise it with --limit actions=N)"
+            end_task(turn, reason, TaskStatus.FAILED)
         else:
             attempts.dispatch(turn, action_id)
             left -= 1
@@ -173,8 +175,6 @@ def _start_next_shard(turn: Turn, pool: str) -> bool:
             )
         )
         turn.happen(ev.StepEnded(at=turn.at, step=step.step, status=StepStatus.KEPT, from_memory=remembered))
-    elif state.spent_actions >= state.asked.limits.actions:
-        _end_over_the_limit(turn)
     else:
         open_step(turn, step)
     return True
@@ -187,12 +187,6 @@ def _fanning_out(state: TaskState) -> int | None:
         return None
     rule = state.rules[index]
     return index if rule.status is RuleStatus.RUNNING and rule.cursor < rule.shards else None
-
-
-def _end_over_the_limit(turn: Turn) -> None:
-    limit = turn.state.asked.limits.actions
-    reason = f"the limit of {limit} actions is used up (raise it with --limit actions=N)"
-    end_task(turn, reason, TaskStatus.FAILED)
 
 
 def _cannot_send(turn: Turn, message: CannotSend) -> None:

@@ -4,7 +4,6 @@ Tasks, plans and canaries here; actions in `evolve_actions`, rules and steps in 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from immutables import Map
@@ -23,8 +22,7 @@ def evolve(state: TaskState, event: ev.Event) -> TaskState:
 
 
 def _accepted(state: TaskState, event: ev.TaskAccepted) -> TaskState:
-    return replace(
-        state,
+    return state._replace(
         status=moved(TASK_MOVES, state.status, TaskStatus.WORKING),
         request=event.request,
         rules=tuple(RuleState(request=rule) for rule in event.rules),
@@ -39,8 +37,7 @@ def _accepted(state: TaskState, event: ev.TaskAccepted) -> TaskState:
 
 def _rejected(state: TaskState, event: ev.TaskRejected) -> TaskState:
     status = moved(TASK_MOVES, state.status, TaskStatus.REJECTED)
-    return replace(
-        state,
+    return state._replace(
         request=event.request,
         status=status,
         phase=Phase.DONE,
@@ -51,16 +48,15 @@ def _rejected(state: TaskState, event: ev.TaskRejected) -> TaskState:
 
 
 def _phase_entered(state: TaskState, event: ev.PhaseEntered) -> TaskState:
-    return replace(state, phase=moved(PHASE_MOVES, state.phase, event.phase))
+    return state._replace(phase=moved(PHASE_MOVES, state.phase, event.phase))
 
 
 def _ending(state: TaskState, event: ev.TaskEnding) -> TaskState:
-    return replace(state, ending=Ending(event.status, event.reason))
+    return state._replace(ending=Ending(event.status, event.reason))
 
 
 def _ended(state: TaskState, event: ev.TaskEnded) -> TaskState:
-    return replace(
-        state,
+    return state._replace(
         status=moved(TASK_MOVES, state.status, event.status),
         phase=Phase.DONE,
         reason=event.reason,
@@ -74,35 +70,35 @@ def _ended(state: TaskState, event: ev.TaskEnded) -> TaskState:
 
 
 def _delivered(state: TaskState, event: ev.BranchDelivered) -> TaskState:
-    return replace(state, delivered=event.branch)
+    return state._replace(delivered=event.branch)
 
 
 def _pool_missed(state: TaskState, event: ev.PoolMissed) -> TaskState:
-    return replace(state, waiting=state.waiting.set(event.pool, event.at))
+    return state._replace(waiting=state.waiting.set(event.pool, event.at))
 
 
 def _pool_served(state: TaskState, event: ev.PoolServed) -> TaskState:
-    return replace(state, waiting=state.waiting.delete(event.pool))
+    return state._replace(waiting=state.waiting.delete(event.pool))
 
 
 def _plan_asked(state: TaskState, event: ev.PlanAsked) -> TaskState:
-    return replace(state, plan_asked=event.revision)
+    return state._replace(plan_asked=event.revision)
 
 
 def _plan_adopted(state: TaskState, event: ev.PlanAdopted) -> TaskState:
     planned = {one.rule: one for one in event.plan.rules}
     rules = tuple(
-        replace(rule, planned=planned.get(rule.request.rule, rule.planned))
+        rule._replace(planned=planned.get(rule.request.rule, rule.planned))
         if rule.status is RuleStatus.WAITING
         else rule
         for rule in state.rules
     )
-    return replace(state, plan=event.plan, rules=rules)
+    return state._replace(plan=event.plan, rules=rules)
 
 
 def _plan_failed(state: TaskState, event: ev.PlanFailed) -> TaskState:
-    return replace(
-        state, plan_failed=event.reason, plan_asked=state.plan.revision if state.plan else state.plan_asked
+    return state._replace(
+        plan_failed=event.reason, plan_asked=state.plan.revision if state.plan else state.plan_asked
     )
 
 
@@ -110,22 +106,22 @@ def _baseline_known(state: TaskState, event: ev.BaselineKnown) -> TaskState:
     baseline = Baseline(
         event.verdict, event.results, event.passed, event.failed, event.duration_ms, event.reason
     )
-    return replace(state, baseline=baseline)
+    return state._replace(baseline=baseline)
 
 
 def _canary_moved(state: TaskState, event: ev.CanaryMoved) -> TaskState:
-    return replace(state, canary=Canary(tip=event.tip, rule=event.rule))
+    return state._replace(canary=Canary(tip=event.tip, rule=event.rule))
 
 
 def _canary_noted(state: TaskState, event: ev.CanaryNoted) -> TaskState:
     rules = list(state.rules)
-    rules[event.rule] = replace(rules[event.rule], canary_note=event.known.reason)
-    return replace(state, known=(*state.known, event.known), rules=tuple(rules))
+    rules[event.rule] = rules[event.rule]._replace(canary_note=event.known.reason)
+    return state._replace(known=(*state.known, event.known), rules=tuple(rules))
 
 
 def _canary_tested(state: TaskState, event: ev.CanaryTested) -> TaskState:
     canary = state.canary or Canary(tip=state.head)
-    return replace(state, canary=replace(canary, step=None, verdict=event.verdict, tested=True))
+    return state._replace(canary=canary._replace(step=None, verdict=event.verdict, tested=True))
 
 
 _HANDLERS: dict[type[ev.Event], Callable[[TaskState, Any], TaskState]] = {

@@ -1,7 +1,6 @@
 """How events change actions: the ready queues, the attempts, the holders."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from supervisor.saga import events as ev
@@ -14,10 +13,9 @@ def _opened(state: TaskState, event: ev.ActionOpened) -> TaskState:
     spec = event.spec
     step = state.steps.get(spec.step)
     if spec.kind is ActionKind.REVIEW and step is not None:
-        step = replace(step, status=moved(STEP_MOVES, step.status, StepStatus.REVIEWING))
-        state = replace(state, steps=state.steps.set(spec.step, step))
-    return replace(
-        _queued(state, spec.pool, spec.action_id),
+        step = step._replace(status=moved(STEP_MOVES, step.status, StepStatus.REVIEWING))
+        state = state._replace(steps=state.steps.set(spec.step, step))
+    return _queued(state, spec.pool, spec.action_id)._replace(
         actions=state.actions.set(spec.action_id, ActionState(spec)),
         spent_actions=state.spent_actions + 1,
     )
@@ -25,22 +23,20 @@ def _opened(state: TaskState, event: ev.ActionOpened) -> TaskState:
 
 def _readied(state: TaskState, event: ev.ActionReadied) -> TaskState:
     pool = state.actions[event.action_id].spec.pool
-    return replace(_queued(state, pool, event.action_id), delayed=state.delayed.delete(event.action_id))
+    return _queued(state, pool, event.action_id)._replace(delayed=state.delayed.delete(event.action_id))
 
 
 def _dispatched(state: TaskState, event: ev.ActionDispatched) -> TaskState:
     action = state.actions[event.action_id]
     pool = action.spec.pool
     queue = state.ready.get(pool, Fifo()).drop_through(event.action_id)
-    action = replace(
-        action,
+    action = action._replace(
         status=moved(ACTION_MOVES, action.status, ActionStatus.DISPATCHED),
         attempt=event.attempt,
         nonce=event.nonce,
         due=event.due,
     )
-    return replace(
-        state,
+    return state._replace(
         inflight=state.inflight.set(pool, state.inflight.get(pool, 0) + 1),
         ready=state.ready.set(pool, queue),
         actions=state.actions.set(event.action_id, action),
@@ -51,41 +47,38 @@ def _held(state: TaskState, event: ev.ActionHeld) -> TaskState:
     action = state.actions[event.action_id]
     if action.status is ActionStatus.READY:  # an attempt that was given up turned up after all
         pool = action.spec.pool
-        state = replace(state, inflight=state.inflight.set(pool, state.inflight.get(pool, 0) + 1))
-    action = replace(
-        action,
+        state = state._replace(inflight=state.inflight.set(pool, state.inflight.get(pool, 0) + 1))
+    action = action._replace(
         status=moved(ACTION_MOVES, action.status, ActionStatus.RUNNING),
         holders=action.holders | {(event.attempt, event.instance)},
         known_holders=action.known_holders | {(event.attempt, event.instance)},
         due=event.due,
     )
-    return replace(state, actions=state.actions.set(event.action_id, action))
+    return state._replace(actions=state.actions.set(event.action_id, action))
 
 
 def _lease_ended(state: TaskState, event: ev.LeaseEnded) -> TaskState:
     action = state.actions[event.action_id]
     holder = (event.attempt, event.instance)
-    action = replace(
-        action,
+    action = action._replace(
         holders=action.holders - {holder},
         handed_off=action.handed_off | {holder} if event.handed_off else action.handed_off,
     )
-    return replace(state, actions=state.actions.set(event.action_id, action))
+    return state._replace(actions=state.actions.set(event.action_id, action))
 
 
 def _attempt_failed(state: TaskState, event: ev.AttemptFailed) -> TaskState:
     action = state.actions[event.action_id]
     state = _uncounted(state, action)
-    action = replace(
-        action,
+    action = action._replace(
         status=moved(ACTION_MOVES, action.status, ActionStatus.READY),
         failures=(*action.failures, (event.code, event.message)),
         ready_at=event.retry_at,
         holders=frozenset(),
     )
-    state = replace(state, actions=state.actions.set(event.action_id, action))
+    state = state._replace(actions=state.actions.set(event.action_id, action))
     if event.retry_at > event.at:
-        return replace(state, delayed=state.delayed.set(event.action_id, event.retry_at))
+        return state._replace(delayed=state.delayed.set(event.action_id, event.retry_at))
     return _queued(state, action.spec.pool, event.action_id)
 
 
@@ -93,7 +86,7 @@ def _ended(state: TaskState, event: ev.ActionEnded) -> TaskState:
     action = state.actions[event.action_id]
     moved(ACTION_MOVES, action.status, ActionStatus.ENDED)
     delayed = state.delayed.delete(event.action_id) if event.action_id in state.delayed else state.delayed
-    return replace(_uncounted(state, action), actions=state.actions.delete(event.action_id), delayed=delayed)
+    return _uncounted(state, action)._replace(actions=state.actions.delete(event.action_id), delayed=delayed)
 
 
 def _unmoved(state: TaskState, event: ev.HandoffSetAside) -> TaskState:
@@ -101,14 +94,14 @@ def _unmoved(state: TaskState, event: ev.HandoffSetAside) -> TaskState:
 
 
 def _queued(state: TaskState, pool: str, action_id: str) -> TaskState:
-    return replace(state, ready=state.ready.set(pool, state.ready.get(pool, Fifo()).push(action_id)))
+    return state._replace(ready=state.ready.set(pool, state.ready.get(pool, Fifo()).push(action_id)))
 
 
 def _uncounted(state: TaskState, action: ActionState) -> TaskState:
     if action.status is ActionStatus.READY:
         return state
     pool = action.spec.pool
-    return replace(state, inflight=state.inflight.set(pool, max(0, state.inflight.get(pool, 0) - 1)))
+    return state._replace(inflight=state.inflight.set(pool, max(0, state.inflight.get(pool, 0) - 1)))
 
 
 ACTION_HANDLERS: dict[type[ev.Event], Callable[[TaskState, Any], TaskState]] = {

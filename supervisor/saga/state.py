@@ -2,11 +2,14 @@
 
 Maps are persistent, so that one message costs the same in a plan of ten steps and of ten thousand. An action that
 ended is gone from `actions`; what mattered of it is in its step, rule or candidate.
+
+What changes with every message is a NamedTuple and not a frozen dataclass: a changed copy of thirty fields takes 3 µs
+instead of 20, and one action makes about twenty of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from immutables import Map
 from pydantic import Field
@@ -95,8 +98,7 @@ class ActionSpec(Tolerant):
     time_limit_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class ActionState:
+class ActionState(NamedTuple):
     """A live action. `due` is when the present wait ends (dispatch or run limit), microseconds UTC.
 
     `holders` are (attempt, instance): the same attempt can reach two workers, and an old attempt may still run.
@@ -125,8 +127,7 @@ class Refusal(Tolerant):
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StepState:
+class StepState(NamedTuple):
     """One step. `results` holds what its runs returned (two where the proof is `twice`), by kind of action.
 
     `excluded` are paths that the review refused; the step was run again without them.
@@ -140,7 +141,7 @@ class StepState:
     canary: bool = False
     excluded: tuple[str, ...] = ()
     rounds: int = 0
-    results: "Map[ActionKind, StepResult]" = field(default_factory=Map)
+    results: "Map[ActionKind, StepResult]" = Map()
 
 
 class StepResult(Tolerant):
@@ -160,8 +161,7 @@ class StepResult(Tolerant):
     message_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleState:
+class RuleState(NamedTuple):
     """One rule. `cursor` is the next shard to start; `open_steps` counts those started and not ended.
 
     `kept` maps shard to its result commit; counts are over kept steps.
@@ -175,7 +175,7 @@ class RuleState:
     cursor: int = 0
     open_steps: int = 0
     ended_steps: int = 0
-    kept: "Map[int, str]" = field(default_factory=Map)
+    kept: "Map[int, str]" = Map()
     files: int = 0
     added: int = 0
     removed: int = 0
@@ -198,8 +198,7 @@ class RuleState:
         return self.status in (RuleStatus.LANDED, RuleStatus.UNCHANGED, RuleStatus.UNLANDED)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A composed commit that waits for its tests; the chain of them grows on the head, in rule order."""
 
     rule: int
@@ -209,8 +208,7 @@ class Candidate:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(NamedTuple):
     """What the repository's own tests say before anything changed."""
 
     verdict: Verdict
@@ -221,8 +219,7 @@ class Baseline:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Canary:
+class Canary(NamedTuple):
     """The throwaway chain: where it stands, which rule is on it, and how its tests went."""
 
     tip: str
@@ -253,8 +250,7 @@ class Ending:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskState:
+class TaskState(NamedTuple):
     """One task. `secret` keys the nonces; `spent_actions` counts opened actions against the limit.
 
     `ready` holds per pool the actions that wait for a slot; shards not yet started are not in it: the rule that
@@ -279,13 +275,13 @@ class TaskState:
     baseline: Baseline | None = None
     canary: Canary | None = None
     known: tuple[Known, ...] = ()
-    steps: "Map[str, StepState]" = field(default_factory=Map)
-    actions: "Map[str, ActionState]" = field(default_factory=Map)
-    inflight: "Map[str, int]" = field(default_factory=Map)
-    ready: "Map[str, Fifo]" = field(default_factory=Map)
-    delayed: "Map[str, int]" = field(default_factory=Map)
-    remembered: "Map[str, StepResult]" = field(default_factory=Map)
-    waiting: "Map[str, int]" = field(default_factory=Map)
+    steps: "Map[str, StepState]" = Map()
+    actions: "Map[str, ActionState]" = Map()
+    inflight: "Map[str, int]" = Map()
+    ready: "Map[str, Fifo]" = Map()
+    delayed: "Map[str, int]" = Map()
+    remembered: "Map[str, StepResult]" = Map()
+    waiting: "Map[str, int]" = Map()
     spent_actions: int = 0
     accepted_at: int = 0
     ended_at: int = 0

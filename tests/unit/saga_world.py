@@ -3,6 +3,7 @@
 Each rule's effect is scripted by step; everything else answers as a healthy fleet would.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha1
@@ -31,6 +32,7 @@ from supervisor.saga.state import ActionKind, ContractFacts, Proof, RuleRequest,
 
 SECOND = 1_000_000
 BASE = "b" * 40
+EVERYONE = frozenset({"executor", "reviewer", "tester", "planner"})
 
 
 def commit_id(*parts: str) -> str:
@@ -81,7 +83,7 @@ def shards(count: int) -> tuple[Shard, ...]:
 
 @dataclass
 class World:
-    """Runs one task. `change`, `review` and `test` script what comes back; by default all is well."""
+    """Runs one task. `plan`, `change`, `review` and `test` script what comes back; by default all is well."""
 
     rules: tuple[RuleRequest, ...]
     shard_count: int = 3
@@ -91,7 +93,9 @@ class World:
     at: int = 1_000 * SECOND
     events: list[Event] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
+    outbox: deque[Command] = field(default_factory=deque)
     dispatched: list[Dispatch] = field(default_factory=list)
+    plan: Callable[[Dispatch], Handoff | None] | None = None
     change: Callable[[Dispatch], Handoff | None] | None = None
     review: Callable[[Dispatch], Handoff | None] | None = None
     test: Callable[[Dispatch], Handoff | None] | None = None
@@ -122,56 +126,65 @@ class World:
         self.state = decision.state
         self.events += decision.events
         self.commands += decision.commands
+        self.outbox += decision.commands
         return decision.commands
 
     def run(self, turns: int = 500) -> None:
         """Let the fleet work until nothing moves any more."""
-        pending: list[Command] = list(self.commands)
-        self.commands.clear()
         for _ in range(turns):
-            if not pending:
-                pending += self.fill()
-            if not pending:
+            if not self.outbox:
+                self.fill()
+            if not self.outbox:
                 return
-            pending += self.obey(pending.pop(0))
+            self.obey(self.outbox.popleft())
         raise AssertionError("the task does not come to rest")
 
-    def fill(self) -> list[Command]:
-        made: list[Command] = []
+    def fill(self, slots: int = 4) -> None:
+        """Offer free slots wherever there is work."""
         for pool in sorted(pools_with_work(self.state)):
-            made += self.tell(Slots(self.at, pool, 4))
-        return made
+            self.tell(Slots(self.at, pool, slots))
 
-    def obey(self, command: Command) -> list[Command]:
+    def obey(self, command: Command) -> None:
+        """Carry out one command as a healthy fleet would."""
         self.at += 1000
         match command:
             case Dispatch():
                 self.dispatched.append(command)
-                made = list(
-                    self.tell(
-                        Accept(self.at, command.spec.action_id, command.attempt, command.nonce, "worker-1")
-                    )
-                )
+                self.accept(command)
                 handoff = self.answer(command)
-                return made if handoff is None else made + list(self.hand_off(handoff))
+                if handoff is not None:
+                    self.hand_off(handoff)
             case Compose():
                 commit = commit_id("composed", command.base, *(result for _, result in command.results))
                 done = ComposeDone(self.at, command.rule, command.generation, command.base, commit)
-                return list(self.tell(done))
+                self.tell(done)
             case MoveHead():
-                return list(self.tell(HeadDone(self.at, command.new, moved=True)))
+                self.tell(HeadDone(self.at, command.new, moved=True))
             case GrantLease() | StopAction():
-                return []
+                pass
 
-    def hand_off(self, handoff: Handoff, instance: str = "worker-1") -> tuple[Command, ...]:
+    def accept(
+        self, one: Dispatch, instance: str = "worker-1", *, nonce: str | None = None
+    ) -> tuple[Command, ...]:
+        """An instance accepts an attempt."""
+        given = one.nonce if nonce is None else nonce
+        return self.tell(Accept(self.at, one.spec.action_id, one.attempt, given, instance, one.spec.pool))
+
+    def hand_off(
+        self, handoff: Handoff, instance: str = "worker-1", refusals: tuple[str, ...] = ()
+    ) -> tuple[Command, ...]:
         plan = Plan.model_validate(handoff.output["plan"]) if "plan" in handoff.output else None
         files = 1 if handoff.result else 0
-        return self.tell(HandOff(self.at, handoff, instance, f"m-{self.at}", files=files, plan=plan))
+        message_id = f"m-{self.at}"
+        return self.tell(HandOff(self.at, handoff, instance, message_id, refusals, files=files, plan=plan))
 
     def answer(self, dispatch: Dispatch) -> Handoff | None:
         match dispatch.spec.kind:
             case ActionKind.PLAN:
-                return done(dispatch, output={"plan": self.make_plan(dispatch).model_dump(mode="json")})
+                scripted = self.plan(dispatch) if self.plan else None
+                return scripted or done(
+                    dispatch, output={"plan": self.make_plan(dispatch).model_dump(mode="json")}
+                )
             case ActionKind.BASELINE:
                 counts = {"passed": 10, "failed": 0, "duration_ms": self.baseline_ms, "results": "blob"}
                 return done(dispatch, verdict=self.baseline, output=counts)
@@ -208,10 +221,10 @@ class World:
     def steps_of(self, kind: ActionKind) -> list[str]:
         return [one.spec.step for one in self.dispatched if one.spec.kind is kind]
 
-    def tick(self, seconds: float, live: frozenset[str] | None = None) -> None:
+    def tick(self, seconds: float, live: frozenset[str] = EVERYONE, steady_since: int | None = 0) -> None:
+        """Let time pass."""
         self.at += int(seconds * SECOND)
-        everyone = frozenset({"executor", "reviewer", "tester", "planner"})
-        self.commands += self.tell(Tick(self.at, everyone if live is None else live))
+        self.tell(Tick(self.at, live, steady_since))
 
 
 def done(dispatch: Dispatch, **changes: Any) -> Handoff:

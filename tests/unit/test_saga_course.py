@@ -7,7 +7,7 @@ from supervisor.saga import events as ev
 from supervisor.saga.commands import Dispatch
 from supervisor.saga.moves import RuleStatus
 from supervisor.saga.state import ActionKind, Proof
-from tests.unit.saga_world import World, done, failed, red, refused, request, rule, unchanged
+from tests.unit.saga_world import World, changed, done, failed, red, refused, request, rule, unchanged
 
 
 def finished(world: World) -> World:
@@ -74,7 +74,7 @@ def test_a_slow_suite_is_run_once_for_the_whole_batch() -> None:
 def test_a_red_batch_is_bisected_down_to_the_one_rule() -> None:
     world = World(tuple(rule(name) for name in "abcdefgh"), shard_count=1, baseline_ms=60_000)
 
-    def test(one):  # type: ignore[no-untyped-def]
+    def test(one: Dispatch) -> Handoff:
         stack = [
             c.rule
             for c in world.state.chain[: [c.commit for c in world.state.chain].index(one.spec.base) + 1]
@@ -92,7 +92,7 @@ def test_a_red_batch_is_bisected_down_to_the_one_rule() -> None:
 def test_paths_that_the_review_refuses_are_left_out_and_named() -> None:
     world = World((rule("one"),), shard_count=1)
 
-    def review(one):  # type: ignore[no-untyped-def]
+    def review(one: Dispatch) -> Handoff:
         paths = [p for scope in one.spec.reach.scopes for p in scope.exclude]
         return done(one, verdict=Verdict.PASS) if "bad.py" in paths else refused(one, "bad.py")
 
@@ -189,9 +189,7 @@ def test_a_contract_that_changes_nothing_needs_no_review_and_no_test() -> None:
 def test_a_shard_that_runs_out_of_time_has_the_rule_cut_smaller() -> None:
     world = World((rule("one"),), shard_count=2, canary=False)
 
-    def change(one):  # type: ignore[no-untyped-def]
-        from tests.unit.saga_world import changed
-
+    def change(one: Dispatch) -> Handoff:
         if world.shard_count == 2:
             world.shard_count = 4
             return failed(one, "time_limit", "60 s were not enough")
