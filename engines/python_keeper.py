@@ -240,7 +240,8 @@ def _local_sibling(file: _File, wanted: Wanted, use: Span, chain: Sequence[Scope
 def _is_one_a_line(file: _File) -> bool:
     """True if the file imports names one a line, and some module in several lines."""
     plain = [one for one in file.statements if one.module and one.is_plain and one.scope == file.names.module]
-    modules = [one.module for one in plain]
+    # Names with an alias get a line of their own from isort, whatever the style.
+    modules = [one.module for one in plain if not any(each.alias for each in one.names)]
     return all(len(one.names) == 1 for one in plain) and len(set(modules)) < len(modules)
 
 

@@ -29,6 +29,7 @@ DONE = "now = datetime.now(timezone.utc)\n"
         ("from datetime import (\n    date,\n    datetime)\n", "from datetime import (\n    date,\n    datetime,\n    timezone)\n"),
         ("from datetime import date, \\\n    datetime\n", "from datetime import date, \\\n    datetime, timezone\n"),
         ("from datetime import date\nfrom datetime import datetime\n", "from datetime import date\nfrom datetime import datetime\nfrom datetime import timezone\n"),
+        ("from datetime import datetime\nfrom time import sleep\nfrom time import time as now\n", "from datetime import datetime, timezone\nfrom time import sleep\nfrom time import time as now\n"),
         # it is there already
         ("from datetime import datetime, timezone\n", "from datetime import datetime, timezone\n"),
         ("try:\n    from datetime import datetime, timezone\nexcept ImportError:\n    timezone = None\n", "try:\n    from datetime import datetime, timezone\nexcept ImportError:\n    timezone = None\n"),
