@@ -60,6 +60,11 @@ def moment(at_us: int, *, now_us: int) -> str:
     return at.strftime("%H:%M:%S" if at.date() == now.date() else "%Y-%m-%d %H:%M")
 
 
+def clock_time(at_us: int) -> str:
+    """The hour of a moment, local time."""
+    return _local(at_us).strftime("%H:%M:%S")
+
+
 def since(text: str, *, now_us: int) -> int:
     """The moment that `yesterday`, `today`, `90min`, `3 days ago` or a date means. Raises ContractError."""
     word = text.strip().lower()

@@ -11,7 +11,7 @@ import pytest
 from bus.connection_file import live_connection
 from bus.instance import is_alive, started_us
 from schemas.errors import ExitCode
-from tests.e2e.terminals import ROOT, Terminal, branches, commits, pids, shop, stack, wait
+from tests.e2e.terminals import ROOT, Terminal, branches, pids, shop, stack, wait
 from tests.unit.workspace_repos import new_repository, run_git
 
 pytestmark = pytest.mark.timeout(400)
@@ -175,32 +175,3 @@ def test_a_stack_stops_in_order_and_leaves_nothing(tmp_path: Path) -> None:
     assert not is_alive(node["pid"], node["started_at"])
     assert live_connection(terminal.state_dir) is None
     assert "Killing" not in told
-
-
-def test_the_same_branch_comes_out_whatever_is_killed_in_the_middle(
-    running: Terminal, tmp_path: Path
-) -> None:
-    repository, recipe = shop(tmp_path)
-    order = running.order(repository, recipe, "--test", 'python -c "import time; time.sleep(2)"')
-    undisturbed = running.run("run", *order, "--yes", "--branch", "undisturbed")
-    assert undisturbed.returncode == ExitCode.OK, undisturbed.stdout + undisturbed.stderr
-
-    for victim in ("executor", "reviewer", "tester", "planner", "supervisor", "broker"):
-        client = running.start("run", *order, "--yes", "--branch", f"without-{victim}")
-        try:
-            wait(lambda: "testing the unchanged" in running.run("status").stdout)
-            os.kill(_pid_of(running, victim), signal.SIGKILL)
-            said, _ = client.communicate(timeout=200)
-        finally:
-            client.kill()
-        assert client.returncode == ExitCode.OK, f"{victim}: {said}"
-        assert commits(repository, f"without-{victim}") == commits(repository, "undisturbed"), victim
-
-
-def _pid_of(terminal: Terminal, victim: str) -> int:
-    if victim == "broker":
-        return int(json.loads((terminal.state_dir / "rabbitmq" / "node.json").read_text())["pid"])
-    if victim == "supervisor":
-        told = (terminal.state_home / "up.log").read_text()
-        return int(re.findall(r"supervisor-(\d+)", told)[-1])
-    return pids(terminal, victim)[0]
