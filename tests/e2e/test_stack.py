@@ -65,9 +65,11 @@ def test_a_task_is_told_by_every_reading_command_under_a_part_of_its_id(
     task = submitted.stdout.strip()
     assert submitted.returncode == 0, submitted.stderr
 
-    watched = running.run("watch", task)
+    watched = running.run("watch", task, "--json")
 
     assert watched.returncode == ExitCode.OK, watched.stdout + watched.stderr
+    assert json.loads(watched.stdout)["status"] == "completed"
+    assert "testing the unchanged repository" in watched.stderr
     short = task[-8:]
     assert branches(repository) == []
     assert running.data("status", short)["status"] == "completed"
@@ -87,8 +89,8 @@ def test_a_task_is_told_by_every_reading_command_under_a_part_of_its_id(
     diff = running.run("diff", short)
     assert "-    return add_all(items)\n+    return sum(items)\n" in diff.stdout
     assert running.data("diff", short, "--rule", "words")["files"][0]["path"] == "README.md"
-    delivered = running.run("deliver", short)
-    assert delivered.returncode == 0, delivered.stderr
+    delivered = running.data("deliver", short)
+    assert (delivered["branch"], delivered["is_new"]) == (report["branch"], True)
     assert branches(repository) == [report["branch"]]
     assert "already" in running.run("deliver", short).stdout
     wait(lambda: running.data("report", short)["delivered"] == report["branch"])
@@ -120,9 +122,9 @@ def test_a_task_can_be_canceled_from_another_terminal(running: Terminal, tmp_pat
     task = running.run("submit", *running.order(repository, recipe, *slow)).stdout.strip()
     wait(lambda: running.run("status", task).returncode == 0)
 
-    asked = running.run("cancel", task, "--reason", "a better idea")
+    asked = running.data("cancel", task, "--reason", "a better idea")
 
-    assert asked.returncode == 0, asked.stderr
+    assert asked["asked"]
     assert running.run("watch", task).returncode == ExitCode.CANCELED
     assert "a better idea" in running.data("report", task)["reason"]
     assert running.run("cancel", task).returncode == ExitCode.USAGE
