@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from bus.answers import FIRST_RETRY_S, LONGEST_RETRY_S
+from bus.answers import FIRST_RETRY_S
 from bus.api import Bus
 from bus.instance import instance_name
 from bus.logs import logging_to
@@ -31,6 +31,9 @@ from schemas.errors import BrokerUnreachableError, ExitCode, RolecallError
 from schemas.version import VERSION
 
 log = structlog.get_logger()
+
+# Somebody waits for the start, so a broker that is there is noticed soon.
+LONGEST_START_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +166,10 @@ async def _start(bus: Bus, wait_s: float) -> None:
         except BrokerUnreachableError as error:
             if loop.time() >= until:
                 raise
-            log.warning("Waiting for the broker: %s", error, action="broker_awaited")
+            tell = log.info if pause_s == FIRST_RETRY_S else log.debug  # once is enough
+            tell("Waiting for the broker: %s", error, action="broker_awaited")
         await asyncio.sleep(min(pause_s, max(0.0, until - loop.time())))
-        pause_s = min(pause_s * 2, LONGEST_RETRY_S)
+        pause_s = min(pause_s * 2, LONGEST_START_PAUSE_S)
 
 
 def _known(error: BaseException) -> RolecallError | None:

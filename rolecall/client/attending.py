@@ -1,5 +1,6 @@
 """Attending a task: watching it to its end, then its report and its branch; how `run` and `watch` end."""
 
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from rolecall.client.progress_view import summary
 from rolecall.client.reading import Glimpse, chosen, opened_hub, opened_journal, read_report
 from rolecall.client.telling_delivery import say_delivered
 from rolecall.client.terminal import console as stdout_console
-from rolecall.client.terminal import program_of, show
+from rolecall.client.terminal import echo_json, program_of, show
 from rolecall.client.watching import Interrupts, StoppedWatchingError, watch
 from schemas.errors import ExitCode, RolecallError, SettingsError
 from schemas.report import Report
@@ -33,7 +34,8 @@ INTERRUPTED = 130
 class Attendance:
     """What attending needs. `source` is the repository to deliver to; None delivers nothing.
 
-    `is_served` says whether anything still works on the task.
+    `is_served` says whether anything still works on the task. With `as_json` the console is not standard output,
+    which gets the report as data.
     """
 
     task: str
@@ -44,10 +46,14 @@ class Attendance:
     source: Source | None
     branch: str
     is_served: Callable[[], bool]
+    as_json: bool = False
 
 
-async def attend(settings: Settings, task: str | None, *, deliver: bool) -> int:
-    """`rolecall watch`: returns the exit code. Ctrl-C leaves the task alone."""
+async def attend(settings: Settings, task: str | None, *, deliver: bool | None, as_json: bool = False) -> int:
+    """`rolecall watch`: returns the exit code. Ctrl-C leaves the task alone.
+
+    `deliver=None` delivers if the user stands at the repository.
+    """
     with opened_journal(settings) as reader:
         full = chosen(reader, task)
         status = reader.progress(full).status
@@ -57,10 +63,20 @@ async def attend(settings: Settings, task: str | None, *, deliver: bool) -> int:
             f"Task {short(full)} is not over, and nothing runs in environment {settings.environment!r} now.",
             suggestion="`rolecall up` takes it up again.",
         )
-    source = open_source(Path(line_of_task.repository)) if deliver else None
+    repository = Path(line_of_task.repository)
+    wanted = Path.cwd().is_relative_to(repository) if deliver is None else deliver
+    source = open_source(repository) if wanted else None
     async with _line(settings, wanted=not status.is_final) as line, _feed(line, full) as feed:
         attendance = Attendance(
-            full, line_of_task.recipe, settings, line, stdout_console(), source, "", lambda: True
+            task=full,
+            recipe=line_of_task.recipe,
+            settings=settings,
+            line=line,
+            console=stdout_console(sys.stderr if as_json else sys.stdout),
+            source=source,
+            branch="",
+            is_served=lambda: True,
+            as_json=as_json,
         )
         return await to_the_end(attendance, feed, Interrupts(_nothing), left=INTERRUPTED)
 
@@ -111,11 +127,16 @@ async def _tell(attendance: Attendance, picture: TaskProgress) -> int:
     if report.status is TaskStatus.COMPLETED and report.landed and report.delivered is None:
         branch = await _delivered(attendance, report.head, report.branch)
         report = report.model_copy(update={"delivered": branch})
-    show(attendance.console, report_text.render(report, program_of(settings)))
+    if attendance.as_json:
+        echo_json(report)
+    else:
+        show(attendance.console, report_text.render(report, program_of(settings)))
     return story.exit_code(report)
 
 
 async def _tell_picture(attendance: Attendance, picture: TaskProgress) -> int:
+    if attendance.as_json:
+        echo_json(picture)
     show(attendance.console, summary(picture))
     landed = [rule for rule in picture.rules if rule.status == "landed"]
     if picture.status is TaskStatus.COMPLETED and landed and picture.head and attendance.branch:

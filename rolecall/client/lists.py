@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from rolecall.client.phrases import duration, moment, one_line, printable, short, span
+from rolecall.client.phrases import duration, moment, one_line, printable, short, span, work
 from schemas.report import DeadLine, TaskLine, WorkerLine
 from schemas.words import TaskStatus
 
@@ -56,7 +56,7 @@ def workers_table(lines: Sequence[WorkerLine], *, now_us: int) -> Table:
             Text(f"{duration((now_us - line.heartbeat_at) / 1e6)} ago"),
             Text(f"{len(line.running)}/{line.slots}"),
             Text(
-                "\n".join(one_line(one, 90) for one in line.running) or "nothing",
+                "\n".join(work(one) for one in line.running) or "nothing",
                 style="" if line.running else "dim",
             ),
         )

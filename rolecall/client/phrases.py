@@ -10,6 +10,7 @@ from schemas.errors import ContractError
 
 # The end of a UUIDv7 is random: eight characters of it tell tasks apart, and the branch's name ends in them too.
 SHORT_ID = 8
+_ACTION_ID = re.compile(r"@\d+|\ba-[0-9a-f]{16,} ?")
 _SPAN = re.compile(r"(\d+)\s*(s|sec|m|min|h|hour|d|day|w|week)s?(?:\s+ago)?")
 _SECONDS = {
     "s": 1,
@@ -60,6 +61,11 @@ def moment(at_us: int, *, now_us: int) -> str:
     return at.strftime("%H:%M:%S" if at.date() == now.date() else "%Y-%m-%d %H:%M")
 
 
+def clock_time(at_us: int) -> str:
+    """The hour of a moment, local time."""
+    return _local(at_us).strftime("%H:%M:%S")
+
+
 def since(text: str, *, now_us: int) -> int:
     """The moment that `yesterday`, `today`, `90min`, `3 days ago` or a date means. Raises ContractError."""
     word = text.strip().lower()
@@ -88,6 +94,11 @@ def one_line(text: str, limit: int = 300) -> str:
     """The text on one line, cut where it goes on too long."""
     flat = " ".join(printable(text).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def work(running: str) -> str:
+    """What a process runs, as people follow it: contract and note, without the action's id."""
+    return one_line(_ACTION_ID.sub("", running), 100)
 
 
 def listed(words: tuple[str, ...] | list[str], limit: int = 5) -> str:

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from rolecall.client.phrases import amount, duration, one_line, printable, short
+from rolecall.client.phrases import amount, duration, one_line, printable, short, work
 from schemas.report import WorkerLine
 from schemas.task import RuleProgress, TaskProgress
 
@@ -151,7 +151,7 @@ def _state(rule: RuleProgress) -> str:
 
 def _running(seen: Seen) -> list[str]:
     busy = [(line, one) for line in seen.workers for one in line.running]
-    return [f"  {printable(line.role)} {line.pid}: {one_line(one, 100)}" for line, one in busy]
+    return [f"  {printable(line.role)} {line.pid}: {work(one)}" for line, one in busy]
 
 
 def _is_turn(old: str, new: str) -> bool:

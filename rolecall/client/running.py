@@ -20,6 +20,8 @@ from rolecall.client.terminal import is_conversation
 from rolecall.processes.joining import joined
 from rolecall.processes.rabbitmq_install import find_rabbitmq
 from schemas.errors import ExitCode
+from workspace.job import SandboxMode
+from workspace.sandbox import check_sandbox
 
 NOTHING_STARTED = "Nothing was started."
 
@@ -32,6 +34,7 @@ class How:
     yes: bool = False
     solo: bool = False
     deliver: bool = True
+    as_json: bool = False
 
 
 def run(wishes: Wishes, settings: Settings, how: How, console: Console) -> int:
@@ -42,6 +45,7 @@ def run(wishes: Wishes, settings: Settings, how: How, console: Console) -> int:
         console.print(NOTHING_STARTED)
         return ExitCode.CANCELED
     if how.solo or _must_be_solo(settings):
+        check_tests_can_run(settings)
         from rolecall.solo import run_solo
 
         return run_solo(order, settings, how, console)
@@ -65,6 +69,8 @@ def _served(settings: Settings, how: How, say: Callable[[str], None]) -> Iterato
     if stack is None and settings.broker_url is not None and settings.hub is not None:
         yield settings, lambda: True
         return
+    if stack is None:
+        check_tests_can_run(settings)
     if stack is None and settings.broker_url is not None:
         asyncio.run(_reach_broker(settings))  # said at once, and not after the start of everything else
     with joined(settings, _up_options(settings, how), say=say) as connection:
@@ -100,9 +106,15 @@ async def see_through(
             source=order.source if how.deliver else None,
             branch=order.request.branch,
             is_served=is_served,
+            as_json=how.as_json,
         )
         interrupts = canceling(line, order.task, console)
         return await to_the_end(attendance, feed, interrupts, left=ExitCode.CANCELED)
+
+
+def check_tests_can_run(settings: Settings) -> None:
+    """Raises SettingsError where tests could not be shut in on this machine, before anything is started."""
+    check_sandbox(SandboxMode(str(settings.sandbox)))
 
 
 def _must_be_solo(settings: Settings) -> bool:

@@ -1,8 +1,10 @@
 """What a report says, in sentences: the same words on the terminal and in Markdown."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from rolecall.client.phrases import amount, duration, listed, one_line, printable, short
 from schemas.errors import ExitCode
@@ -161,24 +163,39 @@ def residue(report: Report) -> tuple[Group, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How the user calls us: the word for `rolecall`, and the environment if it is not the one found by default."""
+    """How the user calls us: the word for `rolecall`, and the environment if it is not the one found by default.
+
+    `folder` is where they stand; git commands name the repository when that is elsewhere.
+    """
 
     word: str = "rolecall"
     environment: str = ""
+    folder: str = ""
 
     def line(self, command: str) -> str:
         """A command line of ours as the user types it."""
         return f"{self.word} {command}" + (f" -E {self.environment}" if self.environment else "")
 
+    def git(self, repository: str) -> str:
+        """How git is called for this repository from here."""
+        if not self.folder or PurePath(self.folder).is_relative_to(repository):
+            return "git"
+        near = PurePath(repository)
+        if near.is_relative_to(self.folder):
+            near = near.relative_to(self.folder)
+        return f"git -C {shlex.quote(str(near))}"
+
 
 def next_commands(report: Report, program: Program | None = None) -> tuple[tuple[str, str], ...]:
     """What to type next, and what for."""
     name = short(report.task)
-    line = (program or Program()).line
+    program = program or Program()
+    line = program.line
     found: list[tuple[str, str]] = []
     if report.landed and report.delivered:
-        found.append((f"git log --stat {report.base[:12]}..{report.branch}", "read the commits"))
-        found.append((f"git switch {report.branch}", "stand on the branch"))
+        git = program.git(report.repository)
+        found.append((f"{git} log --stat {report.base[:12]}..{report.branch}", "read the commits"))
+        found.append((f"{git} switch {report.branch}", "stand on the branch"))
     elif report.landed and report.status.is_final:
         found.append((line(f"deliver {name}"), "create the branch in your repository"))
     if report.landed:

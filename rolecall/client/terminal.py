@@ -1,10 +1,14 @@
 """The terminal: one way to make a console, so that colour, width and numbers look the same in every command."""
 
+import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+import click
+from pydantic import BaseModel
 from rich.console import Console, RenderableType
 
 from bus.settings import Settings, load_settings
@@ -45,4 +49,17 @@ def program_of(settings: Settings) -> Program:
         here = Path.cwd()
         word = str(beside.relative_to(here)) if beside.is_relative_to(here) else str(beside)
     found_by_default = load_settings().environment
-    return Program(word, settings.environment if settings.environment != found_by_default else "")
+    environment = settings.environment if settings.environment != found_by_default else ""
+    return Program(word, environment, str(Path.cwd()))
+
+
+def echo_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
+    """Print models as JSON."""
+    match value:
+        case BaseModel():
+            data: Any = value.model_dump(mode="json")
+        case dict():
+            data = value
+        case _:
+            data = [one.model_dump(mode="json") for one in value]
+    click.echo(json.dumps(data, indent=2, ensure_ascii=True))

@@ -2,14 +2,17 @@
 
 import click
 
-from rolecall.commands.options import bus_options, settings_of, task_argument
+from rolecall.commands.options import bus_options, json_option, settings_of, task_argument
 
 
 @click.command("cancel")
 @task_argument(required=True)
 @click.option("--reason", default="asked by the user", show_default=True, help="What the report shall say.")
 @bus_options
-def command(task: str, reason: str, environment: str | None, broker: str | None, hub: str | None) -> None:
+@json_option
+def command(
+    task: str, reason: str, as_json: bool, environment: str | None, broker: str | None, hub: str | None
+) -> None:
     """End a task: what runs is stopped, what landed is kept and can be delivered.
 
     TASK is an id or a part of one that is unique.
@@ -19,6 +22,7 @@ def command(task: str, reason: str, environment: str | None, broker: str | None,
     from rolecall.client.cancelling import cancel
     from rolecall.client.phrases import short
     from rolecall.client.reading import chosen, opened_journal
+    from rolecall.client.terminal import echo_json
     from schemas.errors import ContractError
 
     settings = settings_of(environment, broker_url=broker, hub=hub)
@@ -31,4 +35,7 @@ def command(task: str, reason: str, environment: str | None, broker: str | None,
             suggestion=f"`rolecall report {short(full)}` tells it.",
         )
     asyncio.run(cancel(settings, full, reason))
+    if as_json:
+        echo_json({"task": full, "status": str(status), "asked": True})
+        return
     click.echo(f"Asked for the end of {short(full)}; `rolecall status {short(full)}` shows when it has come.")

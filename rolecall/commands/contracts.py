@@ -2,7 +2,7 @@
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of
+from rolecall.commands.options import environment_option, json_option, settings_of
 
 
 @click.command("contracts")
@@ -13,7 +13,7 @@ def command(name: str | None, environment: str | None, as_json: bool) -> None:
     """The contracts that rules can name, those of running roles of your own too; with NAME, all of one."""
     from rolecall.client.contract_text import listing, page
     from rolecall.client.reading import known_contracts
-    from rolecall.client.terminal import console, show
+    from rolecall.client.terminal import console, echo_json, show
 
     registry = known_contracts(settings_of(environment))
     if name is None:

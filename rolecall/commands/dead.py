@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of
+from rolecall.commands.options import environment_option, json_option, settings_of
 
 
 @click.group("dead")
@@ -19,7 +19,7 @@ def list_them(environment: str | None, as_json: bool) -> None:
     """The parked messages, the newest first."""
     from rolecall.client.lists import dead_table
     from rolecall.client.reading import opened_journal
-    from rolecall.client.terminal import console, show
+    from rolecall.client.terminal import console, echo_json, show
     from schemas.clock import now_us
 
     with opened_journal(settings_of(environment)) as reader:
@@ -41,6 +41,7 @@ def show(dead_id: str, raw: bool, environment: str | None, as_json: bool) -> Non
     """One parked message: why, and what is in it."""
     from rolecall.client.dead_letter import told
     from rolecall.client.reading import opened_journal
+    from rolecall.client.terminal import echo_json
 
     with opened_journal(settings_of(environment)) as reader:
         data = reader.dead_raw(dead_id)

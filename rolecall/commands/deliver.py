@@ -1,10 +1,11 @@
 """`rolecall deliver`: the branch of a finished task, in the user's repository."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from rolecall.commands.options import bus_options, settings_of, task_argument
+from rolecall.commands.options import bus_options, json_option, settings_of, task_argument
 
 
 @click.command("deliver")
@@ -14,10 +15,12 @@ from rolecall.commands.options import bus_options, settings_of, task_argument
 )
 @click.option("--branch", metavar="NAME", help="Another name for the branch.")
 @bus_options
+@json_option
 def command(
     task: str,
     repo: Path | None,
     branch: str | None,
+    as_json: bool,
     environment: str | None,
     broker: str | None,
     hub: str | None,
@@ -31,6 +34,7 @@ def command(
     from rolecall.client.delivery import check_deliverable, deliver
     from rolecall.client.reading import chosen, opened_hub, opened_journal, read_report
     from rolecall.client.telling_delivery import tell_delivered
+    from rolecall.client.terminal import echo_json
     from workspace.source import open_source
 
     settings = settings_of(environment, broker_url=broker, hub=hub)
@@ -41,7 +45,10 @@ def command(
         source = open_source(repo or Path(report.repository))
         delivered = deliver(source, place, report.head, branch or report.branch)
     if delivered.is_new:
-        click.echo(f"Created {delivered.branch} at {delivered.commit[:12]} in {source.path}.")
         asyncio.run(tell_delivered(settings, report.task, delivered, str(source.path)))
+    if as_json:
+        echo_json({"task": report.task, "repository": str(source.path), **asdict(delivered)})
+    elif delivered.is_new:
+        click.echo(f"Created {delivered.branch} at {delivered.commit[:12]} in {source.path}.")
     else:
         click.echo(f"{delivered.branch} is at {delivered.commit[:12]} in {source.path} already.")

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of, task_argument
+from rolecall.commands.options import environment_option, json_option, settings_of, task_argument
 
 
 @click.command("diff")
@@ -20,6 +20,7 @@ def command(task: str | None, rule: str | None, stat: bool, environment: str | N
     """
     from rolecall.client.diffing import commits_of, diff
     from rolecall.client.reading import chosen, opened_hub, opened_journal, read_report
+    from rolecall.client.terminal import echo_json
 
     settings = settings_of(environment)
     with opened_journal(settings) as reader:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import click
 
-from rolecall.commands.options import bus_options, echo_json, json_option, settings_of
+from rolecall.commands.options import bus_options, json_option, settings_of
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -14,6 +14,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 @json_option
 def command(environment: str | None, broker: str | None, hub: str | None, as_json: bool) -> int:
     """Check Python, git, sandbox, RabbitMQ, disk, permissions and versions; each line says what to do."""
+    from rolecall.client.terminal import echo_json
     from rolecall.doctor import examine, exit_code, lines
 
     findings = examine(settings_of(environment, broker_url=broker, hub=hub))

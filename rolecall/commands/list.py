@@ -2,7 +2,7 @@
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of
+from rolecall.commands.options import environment_option, json_option, settings_of
 from schemas.words import TaskStatus
 
 _STATES = [str(state) for state in TaskStatus]
@@ -24,7 +24,7 @@ def command(
     from rolecall.client import phrases
     from rolecall.client.lists import tasks_table
     from rolecall.client.reading import opened_journal
-    from rolecall.client.terminal import console, show
+    from rolecall.client.terminal import console, echo_json, show
     from schemas.clock import now_us
 
     now = now_us()

@@ -1,11 +1,9 @@
 """Options and arguments that several commands share, so that they mean the same everywhere."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-from pydantic import BaseModel
 
 from bus.settings import Settings, load_settings
 
@@ -54,15 +52,3 @@ def task_argument(*, required: bool = False) -> Callable[[F], F]:
 def settings_of(environment: str | None, **more: str | None) -> Settings:
     """The settings that these options mean."""
     return load_settings(environment=environment, **more)  # type: ignore[arg-type]
-
-
-def echo_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
-    """Print models as JSON."""
-    match value:
-        case BaseModel():
-            data: Any = value.model_dump(mode="json")
-        case dict():
-            data = value
-        case _:
-            data = [one.model_dump(mode="json") for one in value]
-    click.echo(json.dumps(data, indent=2, ensure_ascii=True))

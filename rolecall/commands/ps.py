@@ -2,7 +2,7 @@
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of
+from rolecall.commands.options import environment_option, json_option, settings_of
 
 _ABSENT = ("lost", "gone")
 
@@ -15,7 +15,7 @@ def command(everyone: bool, environment: str | None, as_json: bool) -> None:
     """Every process that answers the roll call: where it is, its slots, what it runs, its last heartbeat."""
     from rolecall.client.lists import workers_table
     from rolecall.client.reading import opened_journal
-    from rolecall.client.terminal import console, show
+    from rolecall.client.terminal import console, echo_json, show
     from schemas.clock import now_us
 
     settings = settings_of(environment)

@@ -2,7 +2,7 @@
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of
+from rolecall.commands.options import environment_option, json_option, settings_of
 
 
 @click.command("recipes")
@@ -13,6 +13,7 @@ def command(name: str | None, environment: str | None, as_json: bool) -> None:
     """The recipes that are shipped; with NAME, the text of one (or of a file), checked."""
     from rolecall.client.reading import known_contracts
     from rolecall.client.recipes import load_checked, recipe_text, shipped_recipes
+    from rolecall.client.terminal import echo_json
 
     contracts = known_contracts(settings_of(environment))
     if name is not None:

@@ -2,7 +2,7 @@
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of, task_argument
+from rolecall.commands.options import environment_option, json_option, settings_of, task_argument
 
 
 @click.command("report")
@@ -17,7 +17,7 @@ def command(task: str | None, environment: str | None, as_json: bool, as_markdow
     """
     from rolecall.client import report_markdown, report_text
     from rolecall.client.reading import chosen, opened_journal, read_report
-    from rolecall.client.terminal import console, program_of, show
+    from rolecall.client.terminal import console, echo_json, program_of, show
 
     if as_json and as_markdown:
         raise click.UsageError("--json and --md exclude each other.")

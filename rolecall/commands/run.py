@@ -1,10 +1,11 @@
 """`rolecall run`: the whole way from a recipe to a branch."""
 
+import sys
 from typing import Any
 
 import click
 
-from rolecall.commands.options import bus_options, settings_of
+from rolecall.commands.options import bus_options, json_option, settings_of
 from rolecall.commands.order_options import order_options
 
 
@@ -15,6 +16,7 @@ from rolecall.commands.order_options import order_options
 @click.option("--solo", is_flag=True, help="Everything in this one process, without RabbitMQ.")
 @click.option("--deliver/--no-deliver", default=True, help="Create the branch at the end (default: yes).")
 @click.option("--sandbox", type=click.Choice(["bubblewrap", "none"]), help="ROLECALL_SANDBOX.")
+@json_option
 @bus_options
 def command(
     executors: int | None,
@@ -22,6 +24,7 @@ def command(
     solo: bool,
     deliver: bool,
     sandbox: str | None,
+    as_json: bool,
     environment: str | None,
     broker: str | None,
     hub: str | None,
@@ -37,5 +40,6 @@ def command(
     from rolecall.commands.wishes import wishes_of
 
     settings = settings_of(environment, broker_url=broker, hub=hub, sandbox=sandbox)
-    how = How(executors=executors, yes=yes, solo=solo, deliver=deliver)
-    return run(wishes_of(**order), settings, how, console())
+    how = How(executors=executors, yes=yes, solo=solo, deliver=deliver, as_json=as_json)
+    # With --json, standard output is for the report alone.
+    return run(wishes_of(**order), settings, how, console(sys.stderr if as_json else sys.stdout))

@@ -2,7 +2,7 @@
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of, task_argument
+from rolecall.commands.options import environment_option, json_option, settings_of, task_argument
 
 
 @click.command("status")
@@ -17,7 +17,7 @@ def command(task: str | None, environment: str | None, as_json: bool) -> None:
     from bus.connection_file import live_connection
     from rolecall.client.progress_view import summary
     from rolecall.client.reading import chosen, opened_journal
-    from rolecall.client.terminal import console, show
+    from rolecall.client.terminal import console, echo_json, show
 
     settings = settings_of(environment)
     with opened_journal(settings) as reader:

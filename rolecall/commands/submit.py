@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from rolecall.commands.options import bus_options, echo_json, json_option, settings_of
+from rolecall.commands.options import bus_options, json_option, settings_of
 from rolecall.commands.order_options import order_options
 
 
@@ -24,6 +24,7 @@ def command(
     from rolecall.client.order import make_order
     from rolecall.client.reading import known_contracts
     from rolecall.client.submission import hand_in
+    from rolecall.client.terminal import echo_json
     from rolecall.commands.wishes import wishes_of
 
     settings = settings_of(environment, broker_url=broker, hub=hub)

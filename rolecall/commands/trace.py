@@ -2,7 +2,7 @@
 
 import click
 
-from rolecall.commands.options import echo_json, environment_option, json_option, settings_of, task_argument
+from rolecall.commands.options import environment_option, json_option, settings_of, task_argument
 
 
 @click.command("trace")
@@ -19,7 +19,7 @@ def command(task: str | None, messages: bool, environment: str | None, as_json: 
     """
     from rolecall.client import trace_text
     from rolecall.client.reading import chosen, opened_journal
-    from rolecall.client.terminal import console, show
+    from rolecall.client.terminal import console, echo_json, show
     from schemas.clock import now_us
     from supervisor.journal.trace import trace as read_trace
 

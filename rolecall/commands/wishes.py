@@ -30,10 +30,18 @@ def wishes_of(
         exclude=exclude,
         test=test,
         test_timeout_s=test_timeout,
-        env=env,
+        env=_environment(env),
         allow=allow,
         allow_untested=allow_untested,
         limits=limits,
         branch=branch,
         virtual_env=active_virtual_env(),
     )
+
+
+def _environment(given: str | None) -> str | None:
+    """What was typed means the folder that it names from here; else, as `.venv` does, one in the repository."""
+    if given is None:
+        return None
+    here = Path(given).expanduser()
+    return str(here.absolute()) if here.exists() else given

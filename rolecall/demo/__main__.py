@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from bus.settings import load_settings
 from rolecall.__main__ import main as rolecall
+from rolecall.client.terminal import program_of
 from rolecall.demo.package import ARROW, fetched, made_repository
 from rolecall.demo.recipe_place import RECIPE
 from rolecall.processes.python_tools import made_environment
@@ -41,9 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _say(f"\n$ rolecall {' '.join(words)}\n")
     code = rolecall(words)
     if code == 0:
+        word = program_of(load_settings()).word
         _say(f"\nThat repository is {_near(repository)}; `make demo` makes it anew. Then one of yours:")
-        _say("  rolecall recipes")
-        _say("  rolecall run --recipe RECIPE --repo /path/to/your/repository")
+        _say(f"  {word} recipes")
+        _say(f"  {word} run --recipe RECIPE --repo /path/to/your/repository")
     return code
 
 

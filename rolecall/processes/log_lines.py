@@ -5,7 +5,8 @@ import re
 from rich.console import Console
 from rich.text import Text
 
-from rolecall.client.phrases import printable
+from rolecall.client.phrases import clock_time, printable
+from schemas.clock import now_us
 
 _COLOURS = {
     "supervisor": "magenta",
@@ -27,15 +28,15 @@ class LogLines:
 
     def __call__(self, name: str, line: str) -> None:
         """Print one line of the child with this name."""
-        self._console.print(tinted(name, line), soft_wrap=True)
+        self._console.print(tinted(name, line, at=clock_time(now_us())), soft_wrap=True)
 
 
-def tinted(name: str, line: str) -> Text:
-    """The line with its role's colour."""
+def tinted(name: str, line: str, *, at: str) -> Text:
+    """The line with its role's colour; `at` is the time that a line without one gets."""
     colour = _COLOURS.get(re.split(r"[-.]", name)[0], "white")
     record = _RECORD.fullmatch(line)
-    if record is None:
-        return Text.assemble((f"{name:<20}", colour), "  ", printable(line))
-    at, process, text = record.groups()
+    process, text = name, line
+    if record is not None:
+        at, process, text = record.groups()
     style = "red" if text.startswith("!! ") else "yellow" if text.startswith("! ") else ""
     return Text.assemble((at, "dim"), "  ", (f"{process:<20}", colour), "  ", (printable(text), style))

@@ -76,10 +76,10 @@ class PrivateNode:
             )
 
 
-def start_node(folder: Path) -> PrivateNode:
+def start_node(folder: Path, *, on_address: Callable[[str], None] = lambda _: None) -> PrivateNode:
     """The node of this folder: found running, or started. Its ports stay the same as long as they are free.
 
-    Raises SettingsError if RabbitMQ is missing, or does not start (with the end of its log).
+    `on_address` hears the URL as soon as a node is being started there, seconds before it answers. Raises SettingsError if RabbitMQ is missing, or does not start (with the end of its log).
     """
     files = NodeFolder(folder.absolute())
     files.prepare()
@@ -88,7 +88,7 @@ def start_node(folder: Path) -> PrivateNode:
             running = _adopt(files)
             if running is not None:
                 return running
-        return _launch(files, lock)
+        return _launch(files, lock, on_address)
 
 
 def running_node(folder: Path) -> PrivateNode | None:
@@ -97,12 +97,12 @@ def running_node(folder: Path) -> PrivateNode | None:
     return _running(files) if files.lock.exists() and _is_locked(files.lock) else None
 
 
-def _launch(files: NodeFolder, lock: int) -> PrivateNode:
+def _launch(files: NodeFolder, lock: int, on_address: Callable[[str], None]) -> PrivateNode:
     install = need_rabbitmq()
     # A view of ours that a future RabbitMQ does not like must not be the reason that nothing starts.
     lean = lean_view(install, files.path / "lean")
     for scripts in (lean, install.script.parent) if lean is not None else (install.script.parent,):
-        node = _try_launch(files, scripts, lock, is_lean=scripts == lean)
+        node = _try_launch(files, scripts, lock, on_address, is_lean=scripts == lean)
         if node is not None:
             return node
     raise SettingsError(
@@ -111,7 +111,9 @@ def _launch(files: NodeFolder, lock: int) -> PrivateNode:
     )
 
 
-def _try_launch(files: NodeFolder, scripts: Path, lock: int, *, is_lean: bool) -> PrivateNode | None:
+def _try_launch(
+    files: NodeFolder, scripts: Path, lock: int, on_address: Callable[[str], None], *, is_lean: bool
+) -> PrivateNode | None:
     known = files.record()
     amqp_port, distribution_port = free_ports(
         [known.amqp_port, known.distribution_port] if known else [None, None]
@@ -132,6 +134,7 @@ def _try_launch(files: NodeFolder, scripts: Path, lock: int, *, is_lean: bool) -
         )
     started_at = started_us(process.pid) or 0
     files.remember(record.model_copy(update={"pid": process.pid, "started_at": started_at}))
+    on_address(files.url(record))
     # A thread reaps it: the node may outlive everything here, and a zombie would hide that it ended.
     reaper = Thread(target=process.wait, name="reap private node", daemon=True)
     reaper.start()

@@ -14,7 +14,9 @@ from rolecall.processes.child import Say
 from rolecall.processes.log_lines import LogLines
 from rolecall.processes.plan import StackPlan, default_executors
 from rolecall.processes.stack import Ready, Stack
-from schemas.errors import ExitCode
+from schemas.errors import ExitCode, SettingsError
+from workspace.job import SandboxMode
+from workspace.sandbox import check_sandbox
 
 
 def run_stack(
@@ -37,6 +39,10 @@ def run_stack(
         log_level=settings.log_level,
     )
     say = LogLines(console(sys.stdout))
+    try:
+        check_sandbox(SandboxMode(str(settings.sandbox)))
+    except SettingsError as error:  # the rest of the fleet may test elsewhere
+        say("up", f"! No tests can run on this machine. {error}")
     stop = StopSignal()
     asyncio.run(_run(plan, say, stop, until_unused=until_unused))
     return ExitCode.FAILED if stop.is_at_once else ExitCode.OK

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from bus.amqp import AmqpBus
 from bus.connection_file import Connection, remove_connection, write_connection
@@ -16,7 +17,7 @@ from bus.grants import SigningKey
 from bus.instance import instance_name, started_us
 from bus.owner_only import make_folder
 from bus.stopping import StopSignal
-from rolecall.processes.child import Child, ChildSpec, Say
+from rolecall.processes.child import Child, Say
 from rolecall.processes.locks import USERS_LOCK, FileLock, only_stack
 from rolecall.processes.plan import DRAIN_S, StackPlan, children
 from rolecall.processes.private_node import PrivateNode, start_node
@@ -34,6 +35,8 @@ SUPERVISOR_STOP_LIMIT_S = 20.0
 KILL_LIMIT_S = 5.0
 POLL_S = 0.2
 NODE_POLL_S = 2.0
+
+Starting = asyncio.Task[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +82,21 @@ class Stack:
                     self._users.release()
 
     async def _run(self, stop: StopSignal) -> None:
-        supervisor, roles, connection = await self._prepare()
-        self._supervisor = Child(supervisor, self._say)
-        self._roles = [Child(one, self._say) for one in roles]
+        key = SigningKey.load_or_create(self._plan.state_dir / KEY_FILE)
+        hub = self._plan.state_dir / HUB_FOLDER
+        await asyncio.to_thread(lambda: Hub.create(hub).close())
         async with AsyncExitStack() as cleanup:
-            self._keeping = {
-                child: asyncio.create_task(child.keep()) for child in (self._supervisor, *self._roles)
-            }
+            url, node_starting = await self._address(cleanup)
+            connection = Connection(
+                broker_url=url,
+                hub=str(hub),
+                public_key=key.public_key.hex(),
+                pid=os.getpid(),
+                started_at=started_us(os.getpid()) or 0,
+            )
+            self._start_children(connection)
             cleanup.push_async_callback(self._wind_down, stop, connection)
-            serving = asyncio.create_task(self._serve(stop, connection))
+            serving = asyncio.create_task(self._serve(stop, connection, node_starting))
             cleanup.callback(serving.cancel)
             ends = {serving, *self._keeping.values()}
             while not serving.done():
@@ -97,40 +106,54 @@ class Stack:
                     one.result()  # a child that was given up ends the stack
             serving.result()
 
-    async def _prepare(self) -> tuple[ChildSpec, Sequence[ChildSpec], Connection]:
-        """Broker, hub and key: what must be there before any child can start."""
-        state_dir = self._plan.state_dir
-        key = SigningKey.load_or_create(state_dir / KEY_FILE)
-        hub = state_dir / HUB_FOLDER
-        await asyncio.to_thread(lambda: Hub.create(hub).close())
-        url = self._plan.broker_url or await self._start_node()
-        await _check_broker(self._plan.environment, url)
-        public_key = key.public_key.hex()
+    async def _address(self, cleanup: AsyncExitStack) -> tuple[str, Starting | None]:
+        """The broker's URL, as soon as it is known, and the start of a private node to wait for.
+
+        A private node takes seconds to answer; the children load their modules meanwhile and wait for it.
+        """
+        url = self._plan.broker_url
+        if url is not None:
+            await _check_broker(self._plan.environment, url)
+            return url, None
+        self._tell("Starting a private RabbitMQ node.")
+        known: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        starting = asyncio.create_task(self._start_node(known))
+        cleanup.push_async_callback(_settled, starting)
+        ends: set[asyncio.Future[Any]] = {starting, known}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if not known.done():
+            starting.result()
+        return known.result(), starting
+
+    async def _start_node(self, known: "asyncio.Future[str]") -> None:
+        loop = asyncio.get_running_loop()
+
+        def hear(url: str) -> None:
+            loop.call_soon_threadsafe(lambda: None if known.done() else known.set_result(url))
+
+        self._node = await asyncio.to_thread(start_node, self._plan.state_dir / NODE_FOLDER, on_address=hear)
+        hear(self._node.url)
+        if await known != self._node.url:
+            raise SettingsError("The private node had to change its port.", suggestion="Start again.")
+
+    def _start_children(self, connection: Connection) -> None:
         supervisor, roles = children(
             self._plan,
-            broker_url=url,
-            hub=str(hub),
-            public_key=public_key,
+            broker_url=connection.broker_url,
+            hub=connection.hub,
+            public_key=connection.public_key,
             parent_pid=os.getpid(),
             inherited=self._inherited,
         )
-        connection = Connection(
-            broker_url=url,
-            hub=str(hub),
-            public_key=public_key,
-            pid=os.getpid(),
-            started_at=started_us(os.getpid()) or 0,
-        )
-        return supervisor, roles, connection
+        self._supervisor = Child(supervisor, self._say)
+        self._roles = [Child(one, self._say) for one in roles]
+        self._keeping = {
+            child: asyncio.create_task(child.keep()) for child in (self._supervisor, *self._roles)
+        }
 
-    async def _start_node(self) -> str:
-        self._tell("Starting a private RabbitMQ node.")
-        self._node = await asyncio.to_thread(start_node, self._plan.state_dir / NODE_FOLDER)
-        return self._node.url
-
-    async def _serve(self, stop: StopSignal, connection: Connection) -> None:
+    async def _serve(self, stop: StopSignal, connection: Connection, node_starting: Starting | None) -> None:
         """Wait until all roles are there, say so, and then for the end."""
-        arriving = asyncio.create_task(self._all_here())
+        arriving = asyncio.create_task(self._all_here(node_starting))
         stopped = asyncio.create_task(stop.wait_draining())
         try:
             await asyncio.wait({arriving, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -148,8 +171,10 @@ class Stack:
             arriving.cancel()
             stopped.cancel()
 
-    async def _all_here(self) -> None:
+    async def _all_here(self, node_starting: Starting | None) -> None:
         """Returns once every child is in the roll call. Raises SettingsError after a limit."""
+        if node_starting is not None:
+            await asyncio.shield(node_starting)
         with suppress(TimeoutError):
             async with asyncio.timeout(READY_LIMIT_S):
                 while True:
@@ -224,3 +249,7 @@ async def _check_broker(environment: str, url: str) -> None:
         await bus.start()
     finally:
         await bus.close()
+
+
+async def _settled(task: "asyncio.Task[None]") -> None:
+    await asyncio.wait({task})

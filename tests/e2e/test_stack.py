@@ -11,7 +11,7 @@ import pytest
 from bus.connection_file import live_connection
 from bus.instance import is_alive, started_us
 from schemas.errors import ExitCode
-from tests.e2e.terminals import ROOT, Terminal, branches, commits, pids, shop, stack, wait
+from tests.e2e.terminals import ROOT, Terminal, branches, pids, shop, stack, wait
 from tests.unit.workspace_repos import new_repository, run_git
 
 pytestmark = pytest.mark.timeout(400)
@@ -65,9 +65,11 @@ def test_a_task_is_told_by_every_reading_command_under_a_part_of_its_id(
     task = submitted.stdout.strip()
     assert submitted.returncode == 0, submitted.stderr
 
-    watched = running.run("watch", task)
+    watched = running.run("watch", task, "--json")
 
     assert watched.returncode == ExitCode.OK, watched.stdout + watched.stderr
+    assert json.loads(watched.stdout)["status"] == "completed"
+    assert "testing the unchanged repository" in watched.stderr
     short = task[-8:]
     assert branches(repository) == []
     assert running.data("status", short)["status"] == "completed"
@@ -87,8 +89,8 @@ def test_a_task_is_told_by_every_reading_command_under_a_part_of_its_id(
     diff = running.run("diff", short)
     assert "-    return add_all(items)\n+    return sum(items)\n" in diff.stdout
     assert running.data("diff", short, "--rule", "words")["files"][0]["path"] == "README.md"
-    delivered = running.run("deliver", short)
-    assert delivered.returncode == 0, delivered.stderr
+    delivered = running.data("deliver", short)
+    assert (delivered["branch"], delivered["is_new"]) == (report["branch"], True)
     assert branches(repository) == [report["branch"]]
     assert "already" in running.run("deliver", short).stdout
     wait(lambda: running.data("report", short)["delivered"] == report["branch"])
@@ -120,9 +122,9 @@ def test_a_task_can_be_canceled_from_another_terminal(running: Terminal, tmp_pat
     task = running.run("submit", *running.order(repository, recipe, *slow)).stdout.strip()
     wait(lambda: running.run("status", task).returncode == 0)
 
-    asked = running.run("cancel", task, "--reason", "a better idea")
+    asked = running.data("cancel", task, "--reason", "a better idea")
 
-    assert asked.returncode == 0, asked.stderr
+    assert asked["asked"]
     assert running.run("watch", task).returncode == ExitCode.CANCELED
     assert "a better idea" in running.data("report", task)["reason"]
     assert running.run("cancel", task).returncode == ExitCode.USAGE
@@ -175,32 +177,3 @@ def test_a_stack_stops_in_order_and_leaves_nothing(tmp_path: Path) -> None:
     assert not is_alive(node["pid"], node["started_at"])
     assert live_connection(terminal.state_dir) is None
     assert "Killing" not in told
-
-
-def test_the_same_branch_comes_out_whatever_is_killed_in_the_middle(
-    running: Terminal, tmp_path: Path
-) -> None:
-    repository, recipe = shop(tmp_path)
-    order = running.order(repository, recipe, "--test", 'python -c "import time; time.sleep(2)"')
-    undisturbed = running.run("run", *order, "--yes", "--branch", "undisturbed")
-    assert undisturbed.returncode == ExitCode.OK, undisturbed.stdout + undisturbed.stderr
-
-    for victim in ("executor", "reviewer", "tester", "planner", "supervisor", "broker"):
-        client = running.start("run", *order, "--yes", "--branch", f"without-{victim}")
-        try:
-            wait(lambda: "testing the unchanged" in running.run("status").stdout)
-            os.kill(_pid_of(running, victim), signal.SIGKILL)
-            said, _ = client.communicate(timeout=200)
-        finally:
-            client.kill()
-        assert client.returncode == ExitCode.OK, f"{victim}: {said}"
-        assert commits(repository, f"without-{victim}") == commits(repository, "undisturbed"), victim
-
-
-def _pid_of(terminal: Terminal, victim: str) -> int:
-    if victim == "broker":
-        return int(json.loads((terminal.state_dir / "rabbitmq" / "node.json").read_text())["pid"])
-    if victim == "supervisor":
-        told = (terminal.state_home / "up.log").read_text()
-        return int(re.findall(r"supervisor-(\d+)", told)[-1])
-    return pids(terminal, victim)[0]

@@ -55,6 +55,15 @@ def test_the_next_commands_fit_the_outcome() -> None:
     assert failed == ["rolecall report 456789ab --json", "rolecall trace 456789ab"]
 
 
+def test_git_is_told_where_the_repository_is_when_the_user_stands_elsewhere() -> None:
+    def first(folder: str) -> str:
+        return story.next_commands(full_report(), story.Program(folder=folder))[1][0]
+
+    assert first("/home/ada/arrow/docs") == "git switch rolecall/modern-456789ab"
+    assert first("/home/ada") == "git -C arrow switch rolecall/modern-456789ab"
+    assert first("/tmp") == "git -C /home/ada/arrow switch rolecall/modern-456789ab"
+
+
 def test_commands_are_told_as_the_user_has_to_type_them() -> None:
     program = story.Program(".venv/bin/rolecall", "other")
 
