@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from bus.api import Delivery
 from bus.grants import GrantExpiredError, open_granted
+from bus.served import Served
 from schemas.action import Action
-from schemas.contracts import ContractDocument
 from schemas.envelope import Envelope
 from schemas.errors import ContractError
 from schemas.handoff import Failure
 from schemas.messages import ActionRequested
-from schemas.validation import checker, explain
+from schemas.validation import explain
 from schemas.words import Outcome
 
 
@@ -42,7 +42,7 @@ class Admit:
 
     envelope: Envelope
     action: Action
-    contract: ContractDocument
+    served: Served
 
 
 Admission = Park | Refuse | Admit
@@ -51,7 +51,7 @@ Admission = Park | Refuse | Admit
 def admit(
     delivery: Delivery,
     *,
-    contracts: Mapping[str, ContractDocument],
+    contracts: Mapping[str, Served],
     public_key: bytes,
     environment: str,
     pool: str,
@@ -90,21 +90,22 @@ def _expired(envelope: Envelope, action: Action, message: str) -> Refuse:
     return Refuse(envelope, action, Outcome.EXPIRED, failure)
 
 
-def _fit(envelope: Envelope, action: Action, contracts: Mapping[str, ContractDocument]) -> Admit | Refuse:
-    contract = contracts.get(action.contract)
-    if contract is None:
+def _fit(envelope: Envelope, action: Action, contracts: Mapping[str, Served]) -> Admit | Refuse:
+    served = contracts.get(action.contract)
+    if served is None:
         failure = Failure(
             code="contract_not_served",
             message=f"{action.contract} is not served here; served are {', '.join(sorted(contracts)) or 'none'}.",
             suggestion="Start a process of this pool that serves it.",
         )
         return Refuse(envelope, action, Outcome.COULD_NOT_RUN, failure)
+    contract = served.contract
     # The signature covers the input after coercion, so here it must fit as it is.
-    if not checker(contract.input).accepts(action.input):
+    if not served.input.accepts(action.input):
         failure = Failure(
             code="input_refused",
             message=f"The input does not fit {contract.ref}: {explain(contract.input, action.input)}",
             suggestion=f"`rolecall contracts {contract.name}` shows what it accepts.",
         )
         return Refuse(envelope, action, Outcome.COULD_NOT_RUN, failure)
-    return Admit(envelope, action, contract)
+    return Admit(envelope, action, served)

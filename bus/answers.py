@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import structlog
 from pydantic import BaseModel
 
-from bus.api import Bus, Exchange, Outgoing
+from bus.api import Bus, Exchange, Outgoing, TopologyMismatchError
 from bus.metrics import Metrics
 from schemas import clock
 from schemas.envelope import Envelope, Sender
@@ -76,13 +76,13 @@ class Answers:
     async def publish_surely(self, outgoing: Outgoing, *, while_: Callable[[], bool] = lambda: True) -> bool:
         """Publish the same envelope until it is confirmed, or until `while_` is false; says whether it was confirmed.
 
-        Raises ContractError at once: an envelope that its codec refuses never gets better.
+        Raises at once what never gets better: ContractError (the codec refuses it), TopologyMismatchError.
         """
         pause_s = FIRST_RETRY_S
         while while_():
             try:
                 await self.publish(outgoing)
-            except ContractError:
+            except (ContractError, TopologyMismatchError):
                 raise
             except RolecallError as error:
                 log.warning(

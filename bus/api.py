@@ -126,10 +126,18 @@ class Bus(Protocol):
         """Publish; returns once confirmed. Raises UnroutableError, PublishTimeoutError, ContractError (too large)."""
 
     async def publish_many(self, batch: Sequence[Outgoing]) -> list[Exception | None]:
-        """Publish all, in order, confirms awaited together: one result per message, None where confirmed."""
+        """Publish all, confirms awaited together: one result per message, None where confirmed.
+
+        They go out in order; what has to be repeated after a lost connection may come later than the rest.
+        """
 
     async def consume(self, queue: str, on_delivery: OnDelivery, *, prefetch: int) -> Consumer:
-        """Subscribe to a queue by its full name (`bus.topology`)."""
+        """Subscribe to a queue by its full name (`bus.topology`).
+
+        The callback gets one delivery at a time, in order; one that raises has its delivery retried (no broker) or
+        parked (anything else). During an outage the consumer comes back inactive and becomes active by itself.
+        Raises SettingsError if there is no such queue, or it may not be read.
+        """
 
     async def consume_control(self, pool: str, instance: str, on_delivery: OnDelivery) -> Consumer:
         """Subscribe to orders for one instance: a fresh exclusive queue per connection."""

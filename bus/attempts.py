@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from bus.served import Served
 from schemas.action import Action
 from schemas.contracts import ContractDocument
 from schemas.envelope import Envelope
@@ -54,7 +55,7 @@ class Attempt:
     """
 
     action: Action
-    contract: ContractDocument
+    served: Served
     cause: Envelope
     received_at: int
     stage: Stage = Stage.TAKEN
@@ -70,6 +71,11 @@ class Attempt:
     def key(self) -> Key:
         """What makes two deliveries the same attempt."""
         return key_of(self.action)
+
+    @property
+    def contract(self) -> ContractDocument:
+        """The contract that the action is of."""
+        return self.served.contract
 
     def end_with(self, stop: Stop) -> None:
         """Have the work ended; the first reason counts."""

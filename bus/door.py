@@ -69,6 +69,7 @@ class Door:
         self._spawn = spawn
         self._subscription: _Subscription | None = None
         self._shut_for: set[str] = {"starting"}
+        self._is_left = False
         self._lock = asyncio.Lock()  # held over every change of the consumer
         self._changed = asyncio.Event()
         self._slot_freed = asyncio.Condition()
@@ -93,6 +94,10 @@ class Door:
         self.shut(reason)
         async with self._lock:
             await self._cancel()
+
+    def leave(self) -> None:
+        """Nobody is behind the door any more: what still comes stays unsettled, and comes again to others."""
+        self._is_left = True
 
     async def keep(self) -> None:
         """Hold the consumer to what the slots allow; runs until cancelled."""
@@ -194,6 +199,8 @@ class Door:
 
     def _let_in(self, subscription: _Subscription, delivery: Delivery) -> None:
         """Only counts and hands over: a broker's callback is cancelled with its connection, our own task is not."""
+        if self._is_left:
+            return
         subscription.open += 1
         slot = self._free.pop() if self._free else None
         self._spawn(self._on_ticket(Ticket(delivery, slot, subscription)))

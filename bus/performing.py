@@ -15,11 +15,25 @@ from schemas.action import Action
 from schemas.clock import now_us as wall_clock_us
 from schemas.errors import ContractError, RolecallError, WorkerLostError
 from schemas.handoff import Cost, Failure, Handoff
-from schemas.validation import checker, explain
+from schemas.validation import explain
 from schemas.words import Outcome
 
 # Failure texts travel in messages and are shown whole: the end of a traceback fits.
 LONGEST_FAILURE_TEXT = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the runtime waits, in seconds.
+
+    `lease_s` for the lease of an impure action, `kill_s` for a killed worker to be gone, `drain_s` for what runs to
+    finish when the process leaves, `farewell_s` for the last handoffs and the goodbye after that.
+    """
+
+    lease_s: float = 60.0
+    kill_s: float = 10.0
+    drain_s: float = 30.0
+    farewell_s: float = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +44,13 @@ class Performance:
     straggler: "asyncio.Task[Handoff] | None" = None
 
 
-async def perform(
-    attempt: Attempt, workers: Workers, slot: int, *, lease_wait_s: float, kill_wait_s: float
-) -> Performance:
+async def perform(attempt: Attempt, workers: Workers, slot: int, patience: Patience) -> Performance:
     """Run an accepted attempt in a slot. Cancelling this kills the work and gives no handoff."""
     started_us = wall_clock_us()
-    if not attempt.contract.pure and (refusal := await _wait_for_lease(attempt, lease_wait_s)) is not None:
+    if (
+        not attempt.contract.pure
+        and (refusal := await _wait_for_lease(attempt, patience.lease_s)) is not None
+    ):
         return Performance(_finished(ended(attempt.action, refusal), attempt.action, started_us))
     attempt.stage, attempt.since = Stage.RUNNING, started_us
     limit_s = min(attempt.action.time_limit_s, attempt.contract.time_limit_s.longest)
@@ -47,7 +62,7 @@ async def perform(
         stopping.cancel()
         cut_short = not run.done()
         if cut_short:
-            await _kill(run, kill_wait_s)
+            await _kill(run, patience.kill_s)
     if cut_short:
         handoff = ended(attempt.action, attempt.stop or _out_of_time(limit_s))
     else:
@@ -141,15 +156,15 @@ def _stop_for(error: BaseException) -> Stop:
 
 def _checked(attempt: Attempt, handoff: object) -> Handoff:
     """The worker's handoff, or one that says in which way it breaks the contract."""
-    output = attempt.contract.output
+    output = attempt.served.output
     if not isinstance(handoff, Handoff):
         message = f"The worker returned {type(handoff).__name__} where a Handoff belongs."
         return ended(attempt.action, Stop(Outcome.FAILED, Failure(code="worker_failed", message=message)))
     if handoff.outcome not in (Outcome.DONE, Outcome.NO_CHANGE) or "output" in handoff.spilled:
         return handoff
-    if checker(output).accepts(handoff.output):
+    if output.accepts(handoff.output):
         return handoff
-    message = f"The output does not fit {attempt.contract.ref}: {explain(output, handoff.output)}"
+    message = f"The output does not fit {attempt.contract.ref}: {explain(output.schema, handoff.output)}"
     return ended(attempt.action, Stop(Outcome.FAILED, Failure(code="output_refused", message=message)))
 
 

@@ -81,7 +81,10 @@ def run_program(settings: RoleSettings, main: Main, *, make_bus: MakeBus | None 
     stop = StopSignal()
     try:
         with logging_to(
-            settings.state_dir / "logs", f"{settings.role}-{os.getpid()}", level=settings.log_level
+            settings.state_dir / "logs",
+            f"{settings.role}-{os.getpid()}",
+            level=settings.log_level,
+            terminal=sys.stderr,
         ):
             return _run_logged(settings, main, stop, make_bus or amqp_bus)
     except RolecallError as error:  # the log itself could not be opened

@@ -7,6 +7,7 @@ but leave words that only talk about secrets alone.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -83,20 +84,26 @@ def redact_text(text: str) -> str:
 
 def redact(value: Any) -> Any:
     """The same value with secrets hidden in its texts and under its keys, at any depth."""
+    if isinstance(value, str):
+        return redact_text(value)
+    if value is None or isinstance(value, int | float):
+        return value
     match value:
-        case str():
-            return redact_text(value)
         case bytes():
             return f"<{len(value)} bytes>"
         case Mapping():
-            return {
-                key: HIDDEN if is_secret_name(key) and one is not None else redact(one)
-                for key, one in value.items()
-            }
+            return redact_fields(value)
         case list() | tuple() | set() | frozenset():
             return [redact(one) for one in value]
         case _:
-            return value
+            return redact_text(str(value))
+
+
+def redact_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping with the values of secret names hidden, and the others redacted."""
+    return {
+        key: HIDDEN if is_secret_name(key) and one is not None else redact(one) for key, one in fields.items()
+    }
 
 
 def redact_handoff(handoff: Handoff) -> Handoff:
@@ -115,6 +122,7 @@ def redact_handoff(handoff: Handoff) -> Handoff:
     )
 
 
+@lru_cache(maxsize=1024)
 def is_secret_name(name: object) -> bool:
     """True if what goes under this name is a secret."""
     return isinstance(name, str) and _SECRET_NAME.search(name) is not None

@@ -6,20 +6,20 @@ process waits for, and carry the digest of the announcement, so that a superviso
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
 import structlog
 
 from bus.answers import Answers
-from bus.api import Outgoing
+from bus.api import Outgoing, PublishTimeoutError
 from bus.attempts import AttemptTable
 from bus.instance import host_name
-from schemas.contracts import ContractDocument, canonical_json
-from schemas.errors import RolecallError
+from bus.served import RoleSpec
+from schemas.contracts import canonical_json
+from schemas.errors import BrokerUnreachableError
 from schemas.messages import RoleAnnounced, RoleGoodbye, RoleHeartbeat, ServedContract
 from schemas.version import VERSION
 
@@ -35,17 +35,6 @@ class RoleState(StrEnum):
     READY = "ready"
     RESTING = "resting"
     DRAINING = "draining"
-
-
-@dataclass(frozen=True, slots=True)
-class RoleSpec:
-    """What a role process is: its pool, the contracts it serves, its engines' versions, and how much it runs at once."""
-
-    role: str
-    pool: str
-    contracts: tuple[ContractDocument, ...]
-    engines: Mapping[str, str]
-    slots: int
 
 
 def announcement_of(spec: RoleSpec) -> RoleAnnounced:
@@ -130,16 +119,23 @@ class RollCall:
             await asyncio.sleep(due - loop.time())
 
     async def beat(self) -> None:
-        """One heartbeat. What goes wrong with it is not worth a stop: the next one follows."""
-        with suppress(RolecallError, TimeoutError):
+        """One heartbeat. A broker that is away is not worth a stop: the next one follows.
+
+        Any other error is raised: a bus that has ended (its topology was changed, its rights taken) says so here even
+        to a process that has nothing else to publish.
+        """
+        with suppress(PublishTimeoutError, BrokerUnreachableError, TimeoutError):
             async with asyncio.timeout(self._period_s):
                 await self._answers.bus.publish(self._heartbeat())
 
     async def goodbye(self, reason: str) -> None:
-        """Publish that this process leaves, and what it leaves undone; returns once it is confirmed."""
+        """Publish that this process leaves, and what it leaves undone; without a connection nobody is told."""
         undone = tuple(one.action.action_id for one in self._table)
         body = RoleGoodbye(pool=self._announcement.pool, reason=reason, running=undone)
-        await self._answers.publish_surely(self._answers.statement("role.goodbye", body))
+        bus = self._answers.bus
+        await self._answers.publish_surely(
+            self._answers.statement("role.goodbye", body), while_=lambda: bus.is_connected
+        )
 
     def _heartbeat(self) -> Outgoing:
         self._sequence += 1

@@ -16,15 +16,16 @@ from bus.api import Bus, TopologyMismatchError
 from bus.attempts import AttemptTable, Stop
 from bus.metrics import Metrics
 from bus.orders import Orders
-from bus.rollcall import RoleSpec, RoleState, RollCall
+from bus.performing import Patience
+from bus.rollcall import RoleState, RollCall
+from bus.served import RoleSpec
 from bus.stopping import StopSignal
-from bus.taking import Patience, Taking
+from bus.taking import Taking
 from bus.workers import Workers
 from schemas import clock
 from schemas.envelope import Sender
 from schemas.errors import RolecallError
 from schemas.handoff import Failure
-from schemas.validation import checker
 from schemas.version import VERSION
 from schemas.words import Outcome
 
@@ -52,9 +53,6 @@ async def serve(
 
     Returns after a drain, or at once (with what runs killed) when `stop` says so.
     """
-    for contract in spec.contracts:  # a schema that is none must not wait for the first action to say so
-        checker(contract.input)
-        checker(contract.output)
     async with asyncio.TaskGroup() as group:
         crew = _Crew(group)
         role = _Role(
@@ -71,8 +69,11 @@ async def serve(
             crew=crew,
         )
         ways_out = {crew.start(role.live()), crew.start(stop.wait_at_once())}
-        await asyncio.wait(ways_out, return_when=asyncio.FIRST_COMPLETED)
-        crew.dismiss()
+        try:
+            await asyncio.wait(ways_out, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            role.door.leave()
+            crew.dismiss()
 
 
 class _Crew:
@@ -131,12 +132,11 @@ class _Role:
             spawn=crew.start,
             now_us=now_us,
         )
+        self.door = self._taking.door
         self._rollcall = RollCall(spec, answers, self._table, state=self._state, period_s=heartbeat_s)
-        self._orders = Orders(
-            bus, self._table, self._taking.door, stop, self._rollcall.want_announcement, crew.start
-        )
+        self._orders = Orders(bus, self._table, self.door, stop, self._rollcall.want_announcement, crew.start)
         metrics.slots.labels(spec.pool).set(spec.slots)
-        metrics.slots_busy.labels(spec.pool).set_function(lambda: self._taking.door.busy)
+        metrics.slots_busy.labels(spec.pool).set_function(lambda: self.door.busy)
         metrics.handoffs_waiting.labels(spec.pool).set_function(lambda: self._table.reporting)
 
     async def live(self) -> None:
@@ -156,14 +156,14 @@ class _Role:
         self._bus.add_reconnect_listener(self._rollcall.want_announcement)
         self._crew.start(self._rollcall.keep_beating())
         self._crew.start(self._rollcall.keep_announcing())
-        self._crew.start(self._taking.door.keep())
-        self._taking.door.open("starting")
+        self._crew.start(self.door.keep())
+        self.door.open("starting")
 
     async def _leave(self) -> None:
         log.info(
             "Leaving: %s; %d attempts to finish.", self._stop.reason, len(self._table), action="role_draining"
         )
-        await self._taking.door.shut_now("draining")
+        await self.door.shut_now("draining")
         await self._rollcall.beat()
         if not await _within(self._patience.drain_s, self._table.wait_empty()):
             failure = Failure(

@@ -9,6 +9,7 @@ import getpass
 import os
 import re
 import socket
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -37,13 +38,17 @@ class Sandbox(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every process of ours needs to know. `broker_url` may list several, separated by commas."""
+    """What every process of ours needs to know. `broker_url` may list several, separated by commas.
+
+    `public_key_file` is where a supervisor publishes its key for roles that share a folder with it.
+    """
 
     environment: str
     state_dir: Path
     broker_url: str | None = field(default=None, repr=False)
     hub: str | None = None
     public_key: bytes | None = None
+    public_key_file: Path | None = None
     sandbox: Sandbox = Sandbox.BUBBLEWRAP
     log_level: str = "info"
     metrics_port: int | None = None
@@ -118,8 +123,12 @@ def load_settings(
         broker_url=url or (found.broker_url if found else None),
         hub=hub or given.get("ROLECALL_HUB") or (found.hub if found else None),
         public_key=_public_key(
-            public_key or given.get("ROLECALL_PUBLIC_KEY") or (found.public_key if found else None)
+            public_key
+            or given.get("ROLECALL_PUBLIC_KEY")
+            or _published_key(given)
+            or (found.public_key if found else None)
         ),
+        public_key_file=_public_key_file(given),
         sandbox=Sandbox(
             _one_of("sandbox", sandbox or given.get("ROLECALL_SANDBOX") or "bubblewrap", tuple(Sandbox))
         ),
@@ -242,6 +251,20 @@ def _public_key(given: str | None) -> bytes | None:
     return key
 
 
+def _public_key_file(given: Mapping[str, str]) -> Path | None:
+    place = given.get("ROLECALL_PUBLIC_KEY_FILE")
+    return Path(place) if place else None
+
+
+def _published_key(given: Mapping[str, str]) -> str | None:
+    """The key that a supervisor published; None before it has."""
+    place = _public_key_file(given)
+    try:
+        return place.read_text("ascii").strip() if place is not None else None
+    except (OSError, ValueError):
+        return None
+
+
 def _one_of(subject: str, word: str, known: Sequence[str]) -> str:
     if word in known:
         return word
@@ -274,3 +297,9 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"must be a number of seconds, 0 or more, not {text!r}")
     return seconds
+
+
+def active_virtual_env(environ: Mapping[str, str] | None = None) -> str | None:
+    """The virtual environment that is active in the user's shell; our own is not meant for their tests."""
+    active = (os.environ if environ is None else environ).get("VIRTUAL_ENV")
+    return active if active and Path(active).resolve() != Path(sys.prefix).resolve() else None

@@ -8,19 +8,18 @@ What may be repeated is answered again and not run twice. Every delivery is sett
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
 import structlog
 
 from bus.admission import Admit, Park, Refuse, admit
 from bus.answers import Answers, ids_of
-from bus.api import Delivery, Outgoing, Settlement
+from bus.api import Delivery, Outgoing, Settlement, TopologyMismatchError
 from bus.attempts import Attempt, AttemptTable, Stage, Stop
 from bus.door import Door, Spawn, Ticket
 from bus.metrics import Metrics
-from bus.performing import Performance, ended, perform
-from bus.rollcall import RoleSpec
+from bus.performing import Patience, Performance, ended, perform
+from bus.served import RoleSpec, serve_contracts
 from bus.topology import Topology
 from bus.workers import Workers
 from schemas.action import Action
@@ -34,20 +33,6 @@ log = structlog.get_logger()
 
 # Handoffs that wait for the broker are kept however long it takes; with this many waiting no new work is taken.
 MOST_UNREPORTED = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long the runtime waits, in seconds.
-
-    `lease_s` for the lease of an impure action, `kill_s` for a killed worker to be gone, `drain_s` for what runs to
-    finish when the process leaves, `farewell_s` for the last handoffs and the goodbye after that.
-    """
-
-    lease_s: float = 60.0
-    kill_s: float = 10.0
-    drain_s: float = 30.0
-    farewell_s: float = 15.0
 
 
 class Taking:
@@ -68,7 +53,7 @@ class Taking:
     ) -> None:
         self._bus = answers.bus
         self._pool = spec.pool
-        self._contracts = {one.ref: one for one in spec.contracts}
+        self._contracts = serve_contracts(spec)
         self._public_key = public_key
         self._answers = answers
         self._table = table
@@ -94,6 +79,8 @@ class Taking:
         """Settle one delivery, and start its work if it is some."""
         try:
             await self._take(ticket)
+        except TopologyMismatchError:
+            raise
         except Exception as error:
             # A message that breaks us would break the next worker too: aside with it, loudly, and go on.
             log.exception(
@@ -163,7 +150,7 @@ class Taking:
             log.info("Came again, and is not run twice.", action="work_repeated", **_ids(action, cause))
             await self._answer_and_settle(ticket, action, cause, handoff)
             return
-        attempt = Attempt(action, admitted.contract, cause, ticket.delivery.received_at)
+        attempt = Attempt(action, admitted.served, cause, ticket.delivery.received_at)
         self._table.add(attempt)
         await self._accept(ticket, attempt)
 
@@ -206,13 +193,7 @@ class Taking:
         action, cause = attempt.action, attempt.cause
         waited_us = self._now_us() - attempt.received_at
         self._metrics.start_seconds.labels(action.contract).observe(max(0, waited_us) / 1e6)
-        performance = await perform(
-            attempt,
-            self._workers,
-            slot,
-            lease_wait_s=self._patience.lease_s,
-            kill_wait_s=self._patience.kill_s,
-        )
+        performance = await perform(attempt, self._workers, slot, self._patience)
         handoff = performance.handoff
         self._table.report(attempt, handoff)
         self._measure(action, handoff)

@@ -126,9 +126,10 @@ class Topology:
             for exchange in sorted(Exchange, key=lambda one: one is not Exchange.UNROUTABLE)
         )
         queues = (
-            QueueSpec(self.unroutable, _quorum(LAST_RESORT_DELIVERY_LIMIT)),
-            QueueSpec(self.dead, _quorum(LAST_RESORT_DELIVERY_LIMIT)),
+            # The most precious first: a broker killed within half a second of a declaration forgets the last one (3.10).
             QueueSpec(self.supervisor, _quorum(SUPERVISOR_DELIVERY_LIMIT) | self._to_dead()),
+            QueueSpec(self.dead, _quorum(LAST_RESORT_DELIVERY_LIMIT)),
+            QueueSpec(self.unroutable, _quorum(LAST_RESORT_DELIVERY_LIMIT)),
             QueueSpec(
                 self.heartbeat,
                 {

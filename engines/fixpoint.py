@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 
 from ast_grep_py import SgNode
 
-from engines.matching import align, captures
+from engines.matching import align, captures, tokens_of
 from engines.pattern import Pattern, Variant
+from engines.pieces import RefusedError, Rewrite
+from engines.python_names import Role, role_of
 from engines.removal import removals
 from engines.settling import settle
 from engines.syntax import Span, innermost, inside_import, parse, span_of
-from engines.writing import RefusedError, Rewrite, rewrite_of
+from engines.writing import rewrite_of
 
 # Each pass peels one layer of nested matches; code nested deeper than this does not exist outside of tests.
 MAX_PASSES = 200
@@ -88,10 +90,18 @@ def find_matches(pattern: Pattern, root: SgNode, text: str) -> list[Match]:
     for variant in pattern.variants:
         for node in root.find_all(**dict(variant.query)):
             span = span_of(node)
-            if span in found or span in done or (not pattern.is_import and inside_import(node)):
+            if span in found or span in done or not _is_place(pattern, node):
                 continue
             found[span] = Match(node, span, variant)
     return list(found.values())
+
+
+def _is_place(pattern: Pattern, node: SgNode) -> bool:
+    """False for words that are no code of the pattern's kind: in imports, and (for a name) attributes and keywords."""
+    if not pattern.is_import and inside_import(node):
+        return False
+    is_name = pattern.language.name == "python" and node.kind() == "identifier"
+    return not is_name or role_of(node) is not Role.NOTHING
 
 
 def _done_spans(pattern: Pattern, root: SgNode, text: str) -> set[Span]:
@@ -99,7 +109,8 @@ def _done_spans(pattern: Pattern, root: SgNode, text: str) -> set[Span]:
     spans: set[Span] = set()
     for done in pattern.done:
         for node in root.find_all(**dict(done.variant.query)):
-            alignment = align(done.variant.reading.items, node, captures(node, pattern.replace), text)
+            caught = captures(node, pattern.replace)
+            alignment = align(done.variant.reading.items, tokens_of(node, caught), caught, text)
             if alignment is not None:
                 spans.update(_part_of(alignment.spans, part, span_of(node)) for part in done.parts)
     return spans

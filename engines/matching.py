@@ -11,11 +11,15 @@ from engines.template import Hole, Item, Template
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What a hole matched: its span (None if it is empty), the kinds of its nodes, and of what they are a part."""
+    """What a hole matched: its span (None if it is empty), the kinds of its nodes, and of what they are a part.
+
+    `parts` are the spans of its nodes.
+    """
 
     span: Span | None
     kinds: tuple[str, ...]
     parent: str = ""
+    parts: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,18 @@ def captures(node: SgNode, one: Template) -> dict[str, Capture]:
         else:
             single = node.get_match(name)
             nodes = [] if single is None else [single]
-        span = (span_of(nodes[0])[0], span_of(nodes[-1])[1]) if nodes else None
+        parts = tuple(span_of(each) for each in nodes)
+        span = (parts[0][0], parts[-1][1]) if parts else None
         parent = nodes[0].parent() if nodes else None
         kinds = tuple(each.kind() for each in nodes if each.is_named())
-        found[name] = Capture(span, kinds, parent.kind() if parent else "")
+        found[name] = Capture(span, kinds, parent.kind() if parent else "", parts)
     return found
+
+
+def tokens_of(node: SgNode, caught: Mapping[str, Capture]) -> list[Leaf]:
+    """The tokens of a match; what holes caught comes in one piece."""
+    whole = frozenset(part for capture in caught.values() for part in capture.parts)
+    return list(leaves(node, whole))
 
 
 def _without_last_comments(nodes: list[SgNode]) -> list[SgNode]:
@@ -52,13 +63,15 @@ def _without_last_comments(nodes: list[SgNode]) -> list[SgNode]:
     return nodes
 
 
-def align(items: Sequence[Item], node: SgNode, caught: Mapping[str, Capture], text: str) -> Alignment | None:
-    """Walk pattern and match side by side; None if they do not run in step."""
-    return _Walk(list(leaves(node)), caught, text).run(items, span_of(node)[0])
+def align(
+    items: Sequence[Item], tokens: Sequence[Leaf], caught: Mapping[str, Capture], text: str
+) -> Alignment | None:
+    """Walk pattern and match (its tokens) side by side; None if they do not run in step."""
+    return _Walk(tokens, caught, text).run(items, tokens[0].start) if tokens else None
 
 
 class _Walk:
-    def __init__(self, tokens: list[Leaf], caught: Mapping[str, Capture], text: str) -> None:
+    def __init__(self, tokens: Sequence[Leaf], caught: Mapping[str, Capture], text: str) -> None:
         self._tokens = tokens
         self._caught = caught
         self._text = text

@@ -62,11 +62,15 @@ class Pattern:
     match: Template
     replace: Template
     replace_items: tuple[Item, ...]
-    replace_comments: frozenset[str]
     variants: tuple[Variant, ...]
     done: tuple[Done, ...]
     is_import: bool
     literals: tuple[bytes, ...]
+    words: tuple[re.Pattern[bytes], ...]
+
+    def may_match(self, data: bytes) -> bool:
+        """False if some word of the pattern stands nowhere in the bytes (of an encoding that has ASCII in it)."""
+        return all(word in data for word in self.literals) and all(word.search(data) for word in self.words)
 
 
 def compile_rule(input: Mapping[str, Any]) -> Pattern:
@@ -88,16 +92,19 @@ def _compile(language_name: str, match_text: str, replace_text: str) -> Pattern:
     variants = tuple(_variant(one, match, replace, items) for one in read)
     for variant in variants:
         _probe(variant, spoken)
+    literals = _literals(read[0].items, spoken)
     return Pattern(
         spoken,
         match,
         replace,
         items,
-        _comments(replaced),
         variants,
         _done(match, replace, variants, replaced),
         is_import=any(is_import_kind(one.kind) for one in read),
-        literals=_literals(read[0].items, spoken),
+        literals=literals,
+        words=tuple(
+            re.compile(rb"(?<!\w)%s(?!\w)" % word) for word in literals if re.fullmatch(rb"\w+", word)
+        ),
     )
 
 
@@ -163,11 +170,6 @@ def _probe(variant: Variant, spoken: Language) -> None:
             f"ast-grep refuses the pattern for {spoken.name}: {said[-1] if said else 'no reason given'}",
             suggestion=_HELP,
         ) from error
-
-
-def _comments(replaced: Sequence[Reading]) -> frozenset[str]:
-    found = (leaf for read in replaced[:1] for leaf in leaves(read.root))
-    return frozenset(leaf.text for leaf in found if leaf.is_comment)
 
 
 def _steps(

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from ast_grep_py import SgNode
 
 from engines.languages import Language
+from engines.pieces import Piece, Rewrite
 from engines.syntax import Span, is_comment_kind, is_import_kind, span_of
-from engines.writing import Piece, Rewrite
 
 _BLOCK = re.compile(
     r"^(program|module|source_file|translation_unit|compilation_unit|chunk|source|statement_block|block"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from ast_grep_py import SgNode
 
 from engines.languages import Language
+from engines.pieces import Rewrite
 from engines.syntax import Span, fault_spans, leaves, nodes_at, parse
-from engines.writing import Rewrite
 
 _MEANING = "in parentheses or not, it would mean something else there"
 _BROKEN = "the result would not parse"
@@ -38,7 +38,7 @@ class _Attempt:
 
 def settle(text: str, rewrites: Iterable[Rewrite], spoken: Language) -> Settled:
     """Put the rewrites in, with parentheses where they are needed."""
-    attempts = [_Attempt(rewrite) for rewrite in sorted(rewrites, key=lambda one: one.span)]
+    attempts = [_attempt(rewrite) for rewrite in sorted(rewrites, key=lambda one: one.span)]
     # Every round fixes or refuses at least one match, and nothing is touched more than three times.
     while True:
         alive = [one for one in attempts if not one.reason]
@@ -46,6 +46,12 @@ def settle(text: str, rewrites: Iterable[Rewrite], spoken: Language) -> Settled:
         if not _objects(new_text, alive, spoken):
             refused = [(one.rewrite, one.reason) for one in attempts if one.reason]
             return Settled(new_text, [(one.rewrite.span, one.at) for one in alive], refused)
+
+
+def _attempt(rewrite: Rewrite) -> _Attempt:
+    broken = [index for index, piece in enumerate(rewrite.pieces) if piece.is_broken]
+    is_hopeless = any(rewrite.pieces[index].no_value for index in broken)
+    return _Attempt(rewrite, frozenset(broken), reason=_MEANING if is_hopeless else "")
 
 
 def _assembled(text: str, attempts: Sequence[_Attempt]) -> str:
@@ -92,18 +98,26 @@ def _mend(one: _Attempt, nodes: dict[Span, SgNode], spoken: Language) -> bool:
         else:
             one.wrapped |= fresh
         return True
+    if spoken.name == "python" and any(_is_text_in_union(nodes[span]) for span in one.holes.values()):
+        one.reason = "text in quotes cannot stand beside `|`"
+        return True
     if one.rewrite.is_expression and one.at not in nodes:
         if one.outer or not spoken.parens:
             one.reason = _MEANING
         one.outer = True
         return True
     node = nodes.get(one.at)
-    if node is not None and any(
-        leaf.text not in one.rewrite.comments for leaf in leaves(node) if leaf.is_comment
-    ):
+    if node is not None and _has_new_comment(one, node, spoken):
         one.reason = _BROKEN  # code was swallowed by a comment
         return True
     return False
+
+
+def _has_new_comment(one: _Attempt, node: SgNode, spoken: Language) -> bool:
+    if spoken.name == "python" and "#" not in node.text():
+        return False
+    known = one.rewrite.old + "\n" + one.rewrite.template
+    return any(leaf.text not in known for leaf in leaves(node) if leaf.is_comment)
 
 
 def _is_at_home(one: _Attempt, index: int, node: SgNode | None) -> bool:
@@ -113,6 +127,13 @@ def _is_at_home(one: _Attempt, index: int, node: SgNode | None) -> bool:
         return node is not None
     parent = node.parent()
     return parent is not None and parent.kind() == home
+
+
+def _is_text_in_union(node: SgNode) -> bool:
+    """True for `"Name" | None`: an annotation in quotes cannot be an operand when the program runs."""
+    parent = node.parent()
+    operator = parent.field("operator") if parent is not None and parent.kind() == "binary_operator" else None
+    return node.kind() == "string" and operator is not None and operator.text() == "|"
 
 
 def _wrap_more(one: _Attempt, spoken: Language) -> bool:

@@ -6,6 +6,7 @@ Positions are indexes into the text (code points), spans are half-open.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ast_grep_py import SgNode, SgRoot
 
@@ -36,6 +37,8 @@ class Leaf:
         return is_comment_kind(self.kind)
 
 
+# One file is looked at from several sides, one after the other; parsing is most of the work.
+@lru_cache(maxsize=6)
 def parse(text: str, language: Language) -> SgNode:
     """The root of the text's tree."""
     return SgRoot(text, language.name).root()
@@ -65,26 +68,29 @@ def fault_spans(root: SgNode, language: Language) -> list[Span]:
     """
     if root.kind() == "ERROR":
         return [span_of(root)]
-    faults = [span_of(node) for node in root.find_all(kind="ERROR")]
-    for node in root.find_all(regex="^$"):
+    faults: list[Span] = []
+    for node in root.find_all(any=[{"kind": "ERROR"}, {"regex": "^$"}]):
         missing = node.is_leaf() and not node.is_named() and node.kind() not in ("", "\0")
-        if missing or (language.name == "python" and node.kind() == "block"):
+        is_empty_block = language.name == "python" and node.kind() == "block"
+        if missing or is_empty_block or node.kind() == "ERROR":
             faults.append(span_of(node))
     return faults
 
 
-def leaves(node: SgNode) -> Iterator[Leaf]:
-    """The tokens of a node, in order; those without text are left out."""
+def leaves(node: SgNode, whole: frozenset[Span] = frozenset()) -> Iterator[Leaf]:
+    """The tokens of a node, in order; those without text, and a backslash at a line's end, are left out.
+
+    What stands at a span of `whole` comes as one token.
+    """
     stack = [node]
     while stack:
         one = stack.pop()
-        children = one.children()
-        if children and not is_comment_kind(one.kind()):
+        span, kind = span_of(one), one.kind()
+        children = () if span in whole or is_comment_kind(kind) else one.children()
+        if children:
             stack.extend(reversed(children))
-            continue
-        start, end = span_of(one)
-        if end > start:
-            yield Leaf(start, end, one.text(), one.kind(), one.is_named())
+        elif span[0] < span[1] and kind != "line_continuation":
+            yield Leaf(*span, one.text(), kind, one.is_named())
 
 
 def nodes_at(root: SgNode, spans: Iterable[Span]) -> dict[Span, SgNode]:

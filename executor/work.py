@@ -71,7 +71,7 @@ def describe(hub: Hub, changes: Sequence[PathChange], made: EngineResult) -> tup
     sites = Counter({one.path: one.hunk for one in made.provenance})
     described = []
     for change in changes:
-        count = (f"{sites[change.path]} sites",) if sites[change.path] else ()
+        count = _sites(sites[change.path])
         described.append(
             change.as_file_change().model_copy(update={"key_changes": count + names.get(change.path, ())})
         )
@@ -102,3 +102,7 @@ def _evidence(engine: Engine, made: EngineResult, landed: Landed) -> Evidence:
             "residue": len(made.residue),
         },
     )
+
+
+def _sites(count: int) -> tuple[str, ...]:
+    return () if not count else ("1 site",) if count == 1 else (f"{count} sites",)

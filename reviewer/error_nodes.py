@@ -2,12 +2,10 @@
 
 from ast_grep_py import SgRoot
 
-# What tree-sitter could not place, and what it had to make up: a token of no characters.
-_ERRORS = {"rule": {"any": [{"kind": "ERROR"}, {"regex": "^$"}]}}
-
 
 def count_error_nodes(text: str, language: str) -> int:
     """The number of ERROR and MISSING nodes. `language` is one of `engines.languages`."""
-    found = SgRoot(text, language).root().find_all(_ERRORS)
-    # Named nodes of no characters are legal: an empty module is one.
+    # What tree-sitter could not place, and what it had to make up: a token of no characters. Named nodes of no
+    # characters are legal: an empty module is one.
+    found = SgRoot(text, language).root().find_all(any=[{"kind": "ERROR"}, {"regex": "^$"}])
     return sum(node.kind() == "ERROR" or not node.is_named() for node in found)

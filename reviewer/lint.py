@@ -1,28 +1,31 @@
 """The gate `ruff`: nothing new for E9 and F (syntax, undefined names, unused imports), by ruff without any settings.
 
 Counted per file and rule against the base, so findings that were there before do not count and moved lines do not
-matter. The files are written under numbered folders with their own names: ruff treats `__init__.py` and `.pyi`
+matter. An import that a `lint.fix` leaves unused is told and no fault: the rule's author named ruff's rules, and its
+own fix for F401 is one of them. The files are written under numbered folders with their own names: ruff treats `__init__.py` and `.pyi`
 differently, and leaves out folders called `build` or `venv`.
 """
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from engines.ruff import run_ruff
-from reviewer.case import Case, Change, GateReport, could_not_run, finding, judge
+from reviewer.case import MAX_FINDINGS, Case, Change, GateReport, could_not_run, finding, judge
 from reviewer.text import declared_encoding, decoded
 from schemas.errors import RolecallError
 from schemas.handoff import Finding
+from schemas.words import Severity
 
 _RULES = "E9,F"
 _ENDINGS = (".py", ".pyi")
 # The newest that ruff knows for sure: an older target calls newer syntax an error.
 _TARGET = "py313"
 _SYNTAX = "invalid-syntax"
+_UNUSED_IMPORT = "F401"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +44,26 @@ def ruff(case: Case, scratch: Path) -> GateReport:
     counts = {"files": len(readable), "unreadable": len(python) - len(readable)}
     if not readable:
         return judge("ruff", [], clean="no Python file to look at", counts=counts)
-    target = str(case.input.get("target") or _TARGET)
+    target = max(_TARGET, str(case.input.get("target") or ""), key=_number)
     try:
         before = _lints(scratch / "before", {n: c.before for n, c in enumerate(readable)}, readable, target)
         after = _lints(scratch / "after", {n: c.after for n, c in enumerate(readable)}, readable, target)
     except (RolecallError, OSError) as error:
         return could_not_run("ruff", f"ruff could not run: {error}")
-    found = [
-        one for n, change in enumerate(readable) for one in _new(change, before.get(n, []), after.get(n, []))
+    fresh = [
+        (change, one)
+        for n, change in enumerate(readable)
+        for one in _new(before.get(n, []), after.get(n, []))
     ]
+    told = [_finding(*one) for one in fresh if _is_left_over(case, one[1])]
+    found = [_finding(*one) for one in fresh if not _is_left_over(case, one[1])]
     counts |= {"before": sum(map(len, before.values())), "after": sum(map(len, after.values()))}
-    return judge("ruff", found, clean=f"nothing new for {_RULES}", counts=counts)
+    report = judge("ruff", found, clean=f"nothing new for {_RULES}", counts=counts)
+    return _with_left_over(report, told) if told else report
+
+
+def _number(target: str) -> int:
+    return int(target.removeprefix("py3") or 0)
 
 
 def _both_readable(change: Change) -> bool:
@@ -98,19 +110,31 @@ def _lint(row: Mapping[str, Any]) -> _Lint:
     )
 
 
-def _new(change: Change, before: Sequence[_Lint], after: Sequence[_Lint]) -> list[Finding]:
-    """Rules with more findings than before; of those, the findings whose words are new."""
+def _new(before: Sequence[_Lint], after: Sequence[_Lint]) -> list[_Lint]:
+    """Of the rules with more findings than before: the findings whose words are new."""
     had, has = Counter(one.rule for one in before), Counter(one.rule for one in after)
-    found = []
-    for rule in sorted(rule for rule in has if has[rule] > had[rule]):
-        known = Counter(one.text for one in before if one.rule == rule)
-        fresh = []
-        for one in (one for one in after if one.rule == rule):
-            if known[one.text]:
-                known[one.text] -= 1
-            else:
-                fresh.append(one)
-        found += [
-            finding("ruff", f"New: {rule} {one.text}.", path=change.path, line=one.line) for one in fresh
-        ]
-    return found
+    known = Counter((one.rule, one.text) for one in before)
+    fresh = []
+    for one in after:
+        if has[one.rule] <= had[one.rule]:
+            continue
+        if known[one.rule, one.text]:
+            known[one.rule, one.text] -= 1
+        else:
+            fresh.append(one)
+    return fresh
+
+
+def _is_left_over(case: Case, lint: _Lint) -> bool:
+    return lint.rule == _UNUSED_IMPORT and case.contract.partition("@")[0] == "lint.fix"
+
+
+def _with_left_over(report: GateReport, told: Sequence[Finding]) -> GateReport:
+    warnings = tuple(one.model_copy(update={"severity": Severity.WARNING}) for one in told[:MAX_FINDINGS])
+    claim = f"{report.claim}, but {len(told)} imports are unused now (`F401` among the rules removes them)"
+    counts = {**(report.counts or {}), "unused_imports": len(told)}
+    return replace(report, claim=claim, counts=counts, findings=(*report.findings, *warnings))
+
+
+def _finding(change: Change, lint: _Lint) -> Finding:
+    return finding("ruff", f"New: {lint.rule} {lint.text}.", path=change.path, line=lint.line)

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from pathlib import Path
 
 from bus.program import Program, run_program
 from bus.settings import role_settings
@@ -19,6 +20,8 @@ async def supervise(program: Program) -> None:
     """Run a supervisor inside a process's frame until it is told to stop."""
     settings = program.settings
     with opened_house(settings.state_dir, settings.hub) as house, Hub.open(house.hub) as hub:
+        if settings.public_key_file is not None:
+            publish_key(house.key.public_key, settings.public_key_file)
         sender = Sender(role="supervisor", instance=program.instance, version=VERSION)
         supervisor = Supervisor(
             bus=program.bus,
@@ -34,6 +37,14 @@ async def supervise(program: Program) -> None:
             await program.stop.wait_draining()
             stop.set()
             await asyncio.wait({working})
+
+
+def publish_key(key: bytes, path: Path) -> None:
+    """Put the public key where roles read it (ROLECALL_PUBLIC_KEY_FILE); readers see the old one or the new one."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(key.hex() + "\n", "ascii")
+    fresh.chmod(0o644)
+    fresh.replace(path)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """The time that an action has, shared out between the runs of its tests."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # What is kept back to read reports, store results and hand off before the action itself is stopped.
 _RESERVE_S = 5.0
@@ -19,6 +19,10 @@ class Budget:
         """A budget for an action with this time limit that starts now."""
         reserve = min(_RESERVE_S, total_s / 10)
         return cls(time.monotonic() + total_s - reserve, run_limit_s)
+
+    def tightened(self, run_limit_s: float) -> "Budget":
+        """The same budget with a run limit that is not larger than this."""
+        return replace(self, run_limit_s=min(self.run_limit_s, run_limit_s))
 
     def next_limit_s(self) -> float:
         """How long the next run may take; 0 when nothing is left."""

@@ -7,7 +7,8 @@ pytest if anything says pytest, else for unittest. Nothing is run and nothing ou
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from configparser import ConfigParser, Error as ConfigError
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from typing import Protocol
 
 from schemas.task import TestCommand

@@ -66,7 +66,7 @@ def _message(element: Element) -> str:
         lines = [line.strip() for line in (element.text or "").splitlines() if line.strip()]
         told = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
         message = told[-1] if told else (lines[-1] if lines else message)
-    return message[:MAX_MESSAGE_CHARS]
+    return " ".join(message[: 4 * MAX_MESSAGE_CHARS].split())[:MAX_MESSAGE_CHARS]
 
 
 def _badness(case: Case) -> int:

@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,7 @@ from tester.loaded import Loaded, read_loaded
 from tester.reports import read_report
 from tester.results import Case, Results, Source, Status
 from workspace.job import SandboxJob, SandboxLimits, SandboxResult, Stop
-from workspace.sandbox import run
-from workspace.trees import TreeKeeper
+from workspace.sandbox import run, tree_inside
 from workspace.work import WorkContext
 
 # The one "test" of a command of which only the exit code is known.
@@ -77,7 +76,7 @@ class Run:
 
 
 class Runner:
-    """Runs the command of one spec on any commit, each time on a tree that holds exactly that. A context manager."""
+    """Runs the command of one spec on any commit, each time on a tree that holds exactly that."""
 
     def __init__(self, spec: TestSpec, context: WorkContext, budget: Budget) -> None:
         self.spec = spec
@@ -86,13 +85,6 @@ class Runner:
         self._pytest = as_pytest(spec.command)
         self._with_probe = self._pytest is not None and self._pytest.sees_pythonpath
         self._number = count(1)
-        self._trees = TreeKeeper(context.hub, context.scratch / "trees")
-
-    def __enter__(self) -> "Runner":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._trees.close()
 
     @property
     def can_narrow(self) -> bool:
@@ -115,24 +107,23 @@ class Runner:
         probe, reports = folder / "probe", folder / "reports"
         for one in (probe, reports):
             one.mkdir(parents=True)
-        with self._trees.at(commit) as tree:
-            stands_at = self.spec.checkout or tree.path
-            command = self._command(reports)
-            if self._with_probe:
-                _lay_out_probe(probe, tree=stands_at, reports=reports, only=only)
+        with self._context.trees.at(commit) as tree:
             job = SandboxJob(
-                command=command,
+                command=self._command(reports),
                 tree=tree.path,
                 log=folder / "log",
                 checkout=self.spec.checkout,
                 environment=self.spec.environment,
-                env=self._variables(probe if self._with_probe else None, stands_at, import_roots),
                 readable=(probe,),
                 writable=(reports,),
                 limits=SandboxLimits(wall_s=self.budget.next_limit_s()),
             )
-            result = run(job, self._context.sandbox)
-        return self._read_back(commit, command, result, reports, import_roots)
+            inside = tree_inside(job, self._context.sandbox)
+            if self._with_probe:
+                _lay_out_probe(probe, tree=inside, reports=reports, only=only)
+            variables = self._variables(probe if self._with_probe else None, inside, import_roots)
+            result = run(replace(job, env=variables), self._context.sandbox)
+        return self._read_back(commit, tuple(job.command), result, reports, import_roots)
 
     def _command(self, reports: Path) -> tuple[str, ...]:
         if self._pytest is None:

@@ -14,6 +14,7 @@ from tester.runner import Run, TestSpec
 GATE = "tests"
 # A verdict names this many tests; the results blob has all of them.
 MAX_FINDINGS = 50
+_ERROR_WORDS = ("No module named", "not found", ": error:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def judge_candidate(baseline: Results, candidate: Results, blame: Blame) -> Judg
         return Judgement(Verdict.COULD_NOT_RUN, (_finding(text),), risks)
     settled = candidate.passed() | frozenset(blame.flaky)
     if not baseline.passed() & settled:
-        text = "None of the tests that passed in the baseline passes now, on the head neither: the environment changed."
+        text = "No test that passed in the baseline passes now, nor on the head: the environment may have changed."
         return Judgement(Verdict.COULD_NOT_RUN, (_finding(text),), risks)
     return Judgement(Verdict.PASS, (), risks)
 
@@ -135,26 +136,24 @@ def _could_not_run(text: str, spec: TestSpec) -> Judgement:
 
 
 def _first_error(run: Run) -> str:
-    """The first thing that went wrong, as the report or the output tells it."""
-    if run.results is not None:
-        red = [
-            (name, case) for name, case in run.results.cases.items() if case.status.is_red and case.message
-        ]
-        if red and run.results.by is Source.JUNIT:
-            return f"The first error, in {red[0][0]}: {red[0][1].message}"
+    """The first thing that went wrong, as the report or the output tells it; a sentence."""
+    if run.results is not None and run.results.by is Source.JUNIT:
+        for name, case in run.results.cases.items():
+            if case.status.is_red and case.message:
+                return f"The first error, in {name}: {case.message.rstrip('.')}."
     lines = [line.strip() for line in run.output.splitlines() if line.strip()]
     telling = [line for line in lines if _tells_an_error(line)]
     first = telling[0] if telling else (lines[-1] if lines else "")
-    return f"The first error: {first[:400]}" if first else ""
+    return f"The first error: {first[:400].rstrip('.')}." if first else ""
 
 
 def _tells_an_error(line: str) -> bool:
-    # "ImportError: …", "E   ModuleNotFoundError: …", "/usr/bin/python3: No module named pytest", "error: …"
+    # "ImportError: …", "E   ModuleNotFoundError: …", "python3: No module named pytest", "pytest: error: unknown …"
+    if line.startswith("ERROR: usage:"):
+        return False  # pytest's own: the next lines say what is wrong
     head = line.removeprefix("E ").lstrip().split(" ", 1)[0]
-    return (
-        head.endswith(("Error:", "error:", "ERROR:", "Exception:"))
-        or "No module named" in line
-        or "not found" in line
+    return head.endswith(("Error:", "error:", "ERROR:", "Exception:")) or any(
+        word in line for word in _ERROR_WORDS
     )
 
 

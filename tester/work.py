@@ -6,14 +6,14 @@ over what passed in it. With one, every new failure is run again before it count
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from schemas.action import Action
 from schemas.errors import RolecallError
-from schemas.handoff import Evidence, Handoff
-from schemas.words import Outcome, Verdict
+from schemas.handoff import Evidence, Handoff, RiskNote
+from schemas.words import Outcome, Severity, Verdict
 from tester.blame import Blame, assign_blame, new_failures
 from tester.budget import Budget
 from tester.loaded import import_roots, missing_modules, shadowed
@@ -31,6 +31,9 @@ from workspace.answers import Stopwatch
 from workspace.refs import blob_ref
 from workspace.work import WorkContext
 
+# When a run that hung is made again: so many times as long as the baseline took, and so many seconds more.
+_PATIENCE = 10
+_PATIENCE_S = 30.0
 # Whole logs that stay on this machine, named by the digest that the evidence cites.
 _KEPT_LOGS = 40
 
@@ -42,7 +45,6 @@ class _Answer:
     judgement: Judgement
     run: Run
     runs: tuple[tuple[str, Run], ...]
-    new_failures: tuple[str, ...] = ()
     blame: Blame = field(default_factory=Blame)
 
 
@@ -53,12 +55,12 @@ def handle(action: Action, context: WorkContext) -> Handoff:
         spec = TestSpec.of(action.input)
         budget = Budget.starting_now(action.time_limit_s, run_limit_s=spec.timeout_s)
         paths = frozenset(context.hub.list_tree(action.base))
-        with Runner(spec, context, budget) as runner:
-            if spec.baseline is None:
-                answer = _baseline(runner, action.base, paths, context)
-            else:
-                baseline = from_blob(context.hub.read(spec.baseline))
-                answer = _candidate(runner, action.base, baseline, context)
+        runner = Runner(spec, context, budget)
+        if spec.baseline is None:
+            answer = _baseline(runner, action.base, paths, context)
+        else:
+            baseline = from_blob(context.hub.read(spec.baseline))
+            answer = _candidate(runner, action.base, baseline, context)
         results = _store(answer.run.results, action, context)
     except RolecallError as error:
         return watch.failed(action, error, outcome=Outcome.COULD_NOT_RUN, verdict=Verdict.COULD_NOT_RUN)
@@ -73,7 +75,6 @@ def handle(action: Action, context: WorkContext) -> Handoff:
         risks=all_risks(answer.judgement.risks, loaded),
         evidence=tuple(_evidence(claim, run) for claim, run in answer.runs)
         + _proof_of_loading(answer.run, bool(loaded)),
-        sandboxed_cpu_ms=sum(run.sandbox.cpu_ms for _, run in answer.runs),
     )
 
 
@@ -96,27 +97,52 @@ def _baseline(runner: Runner, commit: str, paths: frozenset[str], context: WorkC
 
 def _candidate(runner: Runner, commit: str, baseline: Results, context: WorkContext) -> _Answer:
     context.note("running the tests on the candidate")
-    head = runner.spec.head
-    run = runner.run(commit, import_roots=baseline.import_roots)
-    runs = [("The tests on the candidate", run)]
-    if run.results is None and runner.budget.has_room_for(baseline.duration_ms / 1000):
+    first = runner.run(commit, import_roots=baseline.import_roots)
+    if first.results is None:
+        return _without_results(runner, first, baseline, context)
+    return _compared(
+        runner, first, first.results, baseline, (("The tests on the candidate", first),), context
+    )
+
+
+def _without_results(runner: Runner, first: Run, baseline: Results, context: WorkContext) -> _Answer:
+    """The candidate hung, crashed or broke the report: again, and then the head is asked whether it can do it."""
+    runs = [("The tests on the candidate", first)]
+    # The tests are known to end much sooner than the user's limit: a hang need not be waited for twice.
+    expected_s = baseline.duration_ms / 1000
+    runner.budget = runner.budget.tightened(_PATIENCE * expected_s + _PATIENCE_S)
+    run, there = first, None
+    if runner.budget.has_room_for(expected_s):
         context.note("running the tests on the candidate once more")
-        run = runner.run(commit, import_roots=baseline.import_roots)
+        run = runner.run(first.commit, import_roots=baseline.import_roots)
         runs.append(("The tests on the candidate, once more", run))
-    if run.results is None:
-        there = None
-        if head is not None and runner.budget.has_room_for(baseline.duration_ms / 1000):
-            context.note("running the tests on the head, to compare")
-            there = runner.run(head, import_roots=baseline.import_roots)
-            runs.append(("The tests on the head", there))
-        return _Answer(judge_without_results(run, there, runner.spec), run, tuple(runs))
-    failures = new_failures(baseline, run.results)
-    blame = Blame()
-    if failures:
-        context.note(f"{len(failures)} new failures: running them again")
-        blame = assign_blame(runner, failures, baseline=baseline, candidate=commit, head=head)
-        runs += [(_again(one, commit), one) for one in blame.runs]
-    return _Answer(judge_candidate(baseline, run.results, blame), run, tuple(runs), tuple(failures), blame)
+    if run.results is not None:
+        answer = _compared(runner, run, run.results, baseline, tuple(runs), context)
+        risk = RiskNote(severity=Severity.WARNING, text=f"A first run had no results: {first.trouble}")
+        return replace(answer, judgement=replace(answer.judgement, risks=(*answer.judgement.risks, risk)))
+    if runner.spec.head is not None and runner.budget.has_room_for(expected_s):
+        context.note("running the tests on the head, to compare")
+        there = runner.run(runner.spec.head, import_roots=baseline.import_roots)
+        runs.append(("The tests on the head", there))
+    return _Answer(judge_without_results(first, there, runner.spec), run, tuple(runs))
+
+
+def _compared(
+    runner: Runner,
+    run: Run,
+    results: Results,
+    baseline: Results,
+    runs: tuple[tuple[str, Run], ...],
+    context: WorkContext,
+) -> _Answer:
+    """A run with results, held against the baseline; every new failure is run again."""
+    failures = new_failures(baseline, results)
+    if not failures:
+        return _Answer(judge_candidate(baseline, results, Blame()), run, runs)
+    context.note(f"{len(failures)} new failures: running them again")
+    blame = assign_blame(runner, failures, baseline=baseline, candidate=run.commit, head=runner.spec.head)
+    again = tuple((_again(one, run.commit), one) for one in blame.runs)
+    return _Answer(judge_candidate(baseline, results, blame), run, runs + again, blame)
 
 
 def _roots_to_try(run: Run, paths: frozenset[str]) -> tuple[str, ...]:

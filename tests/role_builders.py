@@ -7,7 +7,7 @@ from typing import Any
 
 from bus.api import Delivery
 from bus.grants import SigningKey, sign
-from bus.rollcall import RoleSpec
+from bus.served import RoleSpec
 from schemas.action import Action
 from schemas.contracts import ContractDocument
 from schemas.envelope import Envelope, Sender
@@ -17,6 +17,7 @@ from schemas.words import Lane, Outcome
 
 KEY = SigningKey.from_seed(b"\x07" * 32)
 ENVIRONMENT = "test"
+POOL = "executor"
 BASE = "0" * 40
 SUPERVISOR = Sender(role="supervisor", instance="host-1-1", version="0.1.0")
 HOUR_US = 3_600_000_000
@@ -26,7 +27,7 @@ LIMIT_S = 20.0
 
 
 def contract(
-    name: str = "count.words", *, pure: bool = True, pool: str = "counter", longest_s: float = 900
+    name: str = "count.words", *, pure: bool = True, pool: str = POOL, longest_s: float = 900
 ) -> ContractDocument:
     return ContractDocument.model_validate(
         {
@@ -53,7 +54,7 @@ def contract(
 
 PURE = contract()
 IMPURE = contract("tell.people", pure=False)
-SPEC = RoleSpec(role="counter", pool="counter", contracts=(PURE, IMPURE), engines={"wc": "1"}, slots=1)
+SPEC = RoleSpec(role="counter", pool=POOL, contracts=(PURE, IMPURE), engines={"wc": "1"}, slots=1)
 
 
 def action(number: int = 1, *, of: ContractDocument = PURE, attempt: int = 1, **changes: Any) -> Action:
@@ -66,7 +67,7 @@ def action(number: int = 1, *, of: ContractDocument = PURE, attempt: int = 1, **
         "base": BASE,
         "attempt": attempt,
         "nonce": f"nonce-of-{number}-{attempt}-0123456789",
-        "pool": "counter",
+        "pool": POOL,
         "environment": ENVIRONMENT,
         "time_limit_s": 60.0,
     }
@@ -100,8 +101,8 @@ def delivered(envelope: Envelope | None, fault: str | None = None) -> Delivery:
         envelope=envelope,
         raw=b"",
         fault=fault,
-        queue="test.work.counter",
-        key="counter",
+        queue=f"test.work.{POOL}",
+        key=POOL,
         redelivered=False,
         received_at=2_000_000,
         body=body,

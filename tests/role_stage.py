@@ -1,40 +1,42 @@
 """A stage for one role process: the test plays the supervisor, and a real runtime serves over a real bus."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from pydantic import BaseModel
 
 from bus.api import Bus, Delivery, Exchange, Outgoing, Settlement
+from bus.grants import SigningKey
 from bus.runtime import RoleSpec, serve
 from bus.stopping import StopSignal
-from bus.topology import Topology, control_key
+from bus.topology import control_key
 from bus.workers import Workers
 from schemas import clock
 from schemas.action import Action
 from schemas.envelope import Envelope
 from schemas.handoff import Handoff
-from schemas.messages import ActionHandoff, ActionRequested
-from tests.role_builders import KEY, LIMIT_S, SPEC, SUPERVISOR, work_envelope
+from schemas.messages import ActionHandoff
+from tests.broker.worlds import World
+from tests.role_builders import KEY, LIMIT_S, POOL, SPEC, SUPERVISOR, granted, work_envelope
 
-Connect = Callable[[], Awaitable[Bus]]
 INSTANCE = "host-7-7"
 
 
 class RoleStage:
     """What the supervisor hears and says. `heard` holds every event and heartbeat in order of arrival."""
 
-    def __init__(self, connect: Connect, bus: Bus) -> None:
+    def __init__(self, world: World, bus: Bus) -> None:
+        self.world = world
         self.bus = bus
         self.heard: list[Envelope] = []
-        self.topology = Topology(bus.environment)
-        self._connect = connect
+        self.topology = world.topology
         self._more = asyncio.Condition()
 
     async def listen(self) -> None:
-        """Consume what the supervisor consumes."""
+        """Consume what the supervisor consumes; the pool's queue is there, so that work can come first."""
+        await self.bus.declare_pool(POOL)
         for queue in (self.topology.supervisor, self.topology.heartbeat):
             await self.bus.consume(queue, self._hear, prefetch=100)
 
@@ -51,7 +53,7 @@ class RoleStage:
     ) -> AsyncIterator["RoleProcess"]:
         """A role process that serves within this; at the end it is told to leave at once, if it did not before."""
         stop = stop or StopSignal()
-        bus = bus or await self._connect()
+        bus = bus or await self.world.bus(INSTANCE)
         told: dict[str, Any] = {"public_key": KEY.public_key, "instance": INSTANCE, "heartbeat_s": 0.05}
         serving = asyncio.create_task(serve(spec, bus, workers, stop=stop, **(told | options)))
         try:
@@ -64,14 +66,17 @@ class RoleStage:
             await bus.close()
         serving.result()
 
-    async def send_work(self, one: Action, body: ActionRequested | None = None, **changes: Any) -> Envelope:
-        """Publish work as the supervisor does."""
+    async def send_work(
+        self, one: Action, *, key: SigningKey = KEY, start_by: int = 2**60, **changes: Any
+    ) -> Envelope:
+        """Publish work as the supervisor does: the action for this environment, granted, in an envelope."""
+        one = one.model_copy(update={"environment": self.bus.environment})
         told = {
             "environment": self.bus.environment,
             "message_id": clock.new_id(),
             "created_at": clock.now_us(),
         }
-        envelope = work_envelope(one, body, **(told | changes))
+        envelope = work_envelope(one, granted(one, key=key, start_by=start_by), **(told | changes))
         await self.publish(Exchange.WORK, one.pool, envelope)
         return envelope
 
@@ -86,7 +91,7 @@ class RoleStage:
             created_at=clock.now_us(),
             body=body.model_dump(),
         )
-        await self.publish(Exchange.CONTROL, control_key("counter", INSTANCE), envelope)
+        await self.publish(Exchange.CONTROL, control_key(POOL, INSTANCE), envelope)
 
     async def publish(self, exchange: Exchange, key: str, envelope: Envelope) -> None:
         await self.bus.publish(Outgoing(exchange, key, envelope))

@@ -25,16 +25,11 @@ class Stopwatch:
         """Running from now on."""
         return cls(now_us(), time.monotonic(), _cpu_s())
 
-    def answer(
-        self, action: Action, *, outcome: Outcome, sandboxed_cpu_ms: int = 0, **fields: Any
-    ) -> Handoff:
-        """The handoff of this action with these fields, and what it took until now.
-
-        `sandboxed_cpu_ms` is processor time of jobs whose processes are not children of this one any more.
-        """
+    def answer(self, action: Action, *, outcome: Outcome, **fields: Any) -> Handoff:
+        """The handoff of this action with these fields, and what it took until now, jobs in the sandbox included."""
         cost = Cost(
             wall_ms=round((time.monotonic() - self.wall_s) * 1000),
-            cpu_ms=round((_cpu_s() - self.cpu_s) * 1000) + sandboxed_cpu_ms,
+            cpu_ms=round((_cpu_s() - self.cpu_s) * 1000),
         )
         return Handoff(
             action_id=action.action_id,

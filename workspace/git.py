@@ -45,6 +45,8 @@ _KEPT = (
     "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
     "LD_LIBRARY_PATH",
 )  # fmt: skip
+# In a URL that git repeats in its complaint.
+_PASSWORD = re.compile(r"(://[^/:@\s]*):[^/@\s]*@")
 _OWN_CONFIG = Path(__file__).with_name("gitconfig")
 
 
@@ -54,9 +56,9 @@ class GitError(WorkspaceError):
     def __init__(self, command: tuple[str, ...], status: int, stderr: str) -> None:
         self.command = command
         self.status = status
-        self.stderr = stderr
+        self.stderr = _PASSWORD.sub(r"\1:***@", stderr)
         what = " ".join(command[:3])
-        super().__init__(f"git {what} failed ({status}): {_last_lines(stderr) or 'it said nothing.'}")
+        super().__init__(f"git {what} failed ({status}): {_last_lines(self.stderr) or 'it said nothing.'}")
 
 
 def git(

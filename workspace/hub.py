@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 
 from schemas.errors import ContractError, SettingsError, WorkspaceError
 from schemas.handoff import FileChange
@@ -86,6 +87,7 @@ class Hub:
         self._remote = remote
         self.objects = ObjectReader(repository)
         self._lists: dict[str, dict[str, Entry]] = {}
+        self._lists_lock = Lock()
 
     @classmethod
     def create(cls, path: Path, *, object_format: ObjectFormat = "sha1") -> "Hub":
@@ -149,11 +151,12 @@ class Hub:
     def list_tree(self, commit: str) -> dict[str, Entry]:
         """Every leaf of the commit's tree by path, in byte order."""
         tree = self.head_tree(commit)
-        if tree not in self._lists:
-            while len(self._lists) >= _LISTS_KEPT:
-                del self._lists[next(iter(self._lists))]
-            self._lists[tree] = self._list(tree)
-        return dict(self._lists[tree])
+        with self._lists_lock:
+            if tree not in self._lists:
+                self._lists[tree] = self._list(tree)
+                while len(self._lists) > _LISTS_KEPT:
+                    del self._lists[next(iter(self._lists))]
+            return dict(self._lists[tree])
 
     def read(self, oid: str) -> bytes:
         """The bytes of a blob."""
@@ -168,6 +171,11 @@ class Hub:
             if kind != "blob":
                 raise WorkspaceError(f"{oid} is a {kind}, not a file.")
             yield content
+
+    def size(self, oid: str) -> int:
+        """The size of a blob in bytes, without reading it."""
+        self.ensure(oid)
+        return self.objects.sizes([oid])[oid]
 
     def changes(self, base: str, result: str, *, count_lines: bool = True) -> tuple[PathChange, ...]:
         """What differs between two commits, in byte order of paths; a rename is a deletion and an addition.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import IO
 
 from schemas.errors import WorkspaceError
@@ -22,7 +22,7 @@ from workspace.git import git_command, git_environment
 # So many requests are written before the first answer is read: they must fit the pipe's 64 KiB at 65 bytes each.
 _IN_FLIGHT = 256
 # What one process remembers; a large repository has some ten thousand of each.
-_TREES_KEPT = 50_000
+_TREES_KEPT = 20_000
 _SIZES_KEPT = 500_000
 
 TREE_MODE = "040000"
@@ -95,6 +95,7 @@ class ObjectReader:
         self._headers = _Batch(repository, "--batch-check")
         self._trees: OrderedDict[str, dict[bytes, TreeItem]] = OrderedDict()
         self._sizes: dict[str, int] = {}
+        self._memory_lock = RLock()
 
     def close(self) -> None:
         """End the helper processes; a later read starts them again."""
@@ -127,12 +128,13 @@ class ObjectReader:
     def sizes(self, oids: Iterable[str]) -> dict[str, int]:
         """The size of each object in bytes. Raises MissingObjectError."""
         wanted = list(dict.fromkeys(oids))
-        if len(self._sizes) > _SIZES_KEPT:
-            self._sizes.clear()
-        for group in _groups([oid for oid in wanted if oid not in self._sizes]):
-            for oid, answer in zip(group, self._headers.ask(group), strict=True):
-                self._sizes[oid] = _present(oid, answer)[1]
-        return {oid: self._sizes[oid] for oid in wanted}
+        with self._memory_lock:
+            if len(self._sizes) > _SIZES_KEPT:
+                self._sizes.clear()
+            for group in _groups([oid for oid in wanted if oid not in self._sizes]):
+                for oid, answer in zip(group, self._headers.ask(group), strict=True):
+                    self._sizes[oid] = _present(oid, answer)[1]
+            return {oid: self._sizes[oid] for oid in wanted}
 
     def commit(self, oid: str) -> Commit:
         """A commit, taken apart. Raises WorkspaceError if it is something else."""
@@ -143,22 +145,21 @@ class ObjectReader:
 
     def tree(self, oid: str) -> Mapping[bytes, TreeItem]:
         """The rows of a tree by name. Raises BadTreeError if git would not have written it."""
-        known = self._trees.get(oid)
-        if known is None:
+        with self._memory_lock:
             self.load_trees([oid])
-            known = self._trees[oid]
-        self._trees.move_to_end(oid)
-        return known
+            self._trees.move_to_end(oid)
+            return self._trees[oid]
 
     def load_trees(self, oids: Iterable[str]) -> None:
         """Fetch many trees at once into memory, for those who walk level by level."""
-        unknown = [oid for oid in dict.fromkeys(oids) if oid not in self._trees]
-        for oid, (kind, content) in zip(unknown, self.read_many(unknown), strict=True):
-            if kind != "tree":
-                raise BadTreeError(f"{oid} is a {kind} where a folder should be.")
-            self._trees[oid] = parse_tree(content, oid)
-        while len(self._trees) > max(_TREES_KEPT, len(unknown)):
-            self._trees.popitem(last=False)
+        with self._memory_lock:
+            unknown = [oid for oid in dict.fromkeys(oids) if oid not in self._trees]
+            for oid, (kind, content) in zip(unknown, self.read_many(unknown), strict=True):
+                if kind != "tree":
+                    raise BadTreeError(f"{oid} is a {kind} where a folder should be.")
+                self._trees[oid] = parse_tree(content, oid)
+            while len(self._trees) > max(_TREES_KEPT, len(unknown)):
+                self._trees.popitem(last=False)
 
 
 def parse_commit(content: bytes) -> Commit:

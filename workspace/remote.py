@@ -5,6 +5,7 @@ slots of one machine from fetching the same thing twice at once.
 """
 
 import fcntl
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,7 +52,7 @@ class Remote:
                 ref = next((name for name, at in self.refs("refs/").items() if at == oid), None)
                 if ref is None:
                     raise WorkspaceError(
-                        f"The hub at {self.url} does not hold {oid}.",
+                        f"The hub at {shown(self.url)} does not hold {oid}.",
                         suggestion="Results and bases need a ref there; its retention may have ended.",
                     ) from error
                 self._fetch(ref)
@@ -81,13 +82,13 @@ class Remote:
     def object_format(self) -> ObjectFormat:
         """`sha1` or `sha256`, by the ids it shows; sha1 if it is empty."""
         try:
-            shown = self.refs("")
+            everything = self.refs("")
         except GitError as error:
             raise SettingsError(
-                f"The hub at {self.url} cannot be read: {error.stderr.strip()[-300:]}",
+                f"The hub at {shown(self.url)} cannot be read: {error.stderr.strip()[-300:]}",
                 suggestion="Check the URL and this machine's access to it (`git ls-remote URL`).",
             ) from error
-        return "sha256" if any(len(oid) == 64 for oid in shown.values()) else "sha1"
+        return "sha256" if any(len(oid) == 64 for oid in everything.values()) else "sha1"
 
     def _fetch(self, what: str) -> None:
         self._patiently(*FETCH, "--depth=1", self.url, what, settings=FETCH_SETTINGS)
@@ -111,6 +112,11 @@ def patiently(
                 raise
             sleep(pause_s)
     return git(repository, *arguments, settings=settings, limit_s=NETWORK_LIMIT_S)
+
+
+def shown(url: str) -> str:
+    """A URL without the password that it may carry."""
+    return re.sub(r"(://[^/:@]*):[^/@]*@", r"\1:***@", url)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from workspace.git import GitError, git
 from workspace.hub import Hub
 from workspace.hub_store import ObjectFormat
 from workspace.objects import ObjectReader
-from workspace.remote import FETCH, FETCH_SETTINGS, locked, patiently
+from workspace.remote import FETCH, FETCH_SETTINGS, locked, patiently, shown
 from workspace.writing import AUTHOR
 
 # More are counted, not named.
@@ -170,7 +170,7 @@ class Source:
             # receive.shallowUpdate would take it, but makes git 2.39 crash when a shallow clone deletes a ref.
             if "shallow update not allowed" in error.stderr:
                 raise ContractError(
-                    f"{self.path} is a shallow clone, and the hub at {url} takes whole histories only.",
+                    f"{self.path} is a shallow clone, and the hub at {shown(url)} takes whole histories only.",
                     suggestion="`git fetch --unshallow` completes the clone.",
                 ) from error
             raise

@@ -42,6 +42,9 @@ class TreeView(Protocol):
     def read_many(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """(path, bytes) for each path, in the order asked; much faster than one `read` each."""
 
+    def changed_since(self, commit: str) -> frozenset[str]:
+        """The paths at which something else stands (or nothing stood) in an earlier commit."""
+
 
 class HubView:
     """A commit in the hub."""
@@ -69,6 +72,11 @@ class HubView:
         blobs = self._hub.read_many([self._blob(path) for path in wanted])
         return zip(wanted, blobs, strict=True)
 
+    def changed_since(self, commit: str) -> frozenset[str]:
+        self._hub.ensure(commit)
+        before = self._hub.list_tree(commit)
+        return frozenset(path for path, entry in self._entries.items() if before.get(path) != entry)
+
     def _blob(self, path: str) -> str:
         entry = self._entries[path]
         if entry.kind != "blob":
@@ -85,8 +93,11 @@ class DictView:
         *,
         modes: Mapping[str, str] | None = None,
         reach: Reach | None = None,
+        earlier: Mapping[str, bytes] | None = None,
     ) -> None:
+        """`earlier` are the files of the one earlier commit there is, whatever its name; nothing if not given."""
         self._files = dict(files)
+        self._earlier = dict(earlier or {})
         modes = modes or {}
         self._entries = {path: _entry(data, modes.get(path, FILE_MODE)) for path, data in files.items()}
         self._paths = (reach or Reach()).select(p for p, entry in self._entries.items() if entry.is_file)
@@ -105,6 +116,9 @@ class DictView:
 
     def read_many(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         return ((path, self._files[path]) for path in paths)
+
+    def changed_since(self, commit: str) -> frozenset[str]:
+        return frozenset(path for path, data in self._files.items() if self._earlier.get(path) != data)
 
 
 def _entry(data: bytes, mode: str) -> Entry:

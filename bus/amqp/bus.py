@@ -12,16 +12,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from bus.amqp.consume import FIRST_OPEN_LIMIT_S, AmqpConsumer
-from bus.amqp.declare import Declarer
+from bus.amqp.declare import DECLARE_LIMIT_S, Declarer
 from bus.amqp.publish import LOST, Publisher
 from bus.amqp.session import Session, quiet_libraries
 from bus.amqp.stream import Stream
-from bus.api import Consumer, Delivery, Exchange, OnDelivery, OnReconnect, Outgoing, Settlement
+from bus.api import (
+    Consumer,
+    Delivery,
+    Exchange,
+    OnDelivery,
+    OnReconnect,
+    Outgoing,
+    Settlement,
+    TopologyMismatchError,
+)
 from bus.dispatch import Dispatcher
 from bus.intake import Intake
 from bus.parking import parking_headers, parking_key
 from bus.topology import Layout, Topology
-from schemas.errors import BrokerUnreachableError, RolecallError
+from schemas.errors import BrokerUnreachableError, RolecallError, SettingsError
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +61,7 @@ class AmqpBus:
         roles_of_users: Mapping[str, str] | None = None,
     ) -> None:
         self._topology = Topology(environment)
+        self._limit_s = publish_limit_s
         self._urls = (urls,) if isinstance(urls, str) else tuple(urls)
         self._instance = instance
         self._intake = Intake(environment, roles_of_users)
@@ -105,7 +115,15 @@ class AmqpBus:
     async def declare_pool(self, pool: str) -> None:
         self._topology.work(pool)  # refuses a bad name before it is remembered
         self._pools.add(pool)
-        await self._declare(await self.ready(), self._topology.pool(pool))
+        try:
+            async with asyncio.timeout(self._limit_s):
+                while not await self._try_declare(self._topology.pool(pool)):
+                    pass
+        except TimeoutError as error:
+            raise BrokerUnreachableError(
+                f"The broker did not declare the queue of pool {pool!r} within {self._limit_s:g} s.",
+                suggestion="Look into its log; `rolecall doctor` checks the broker.",
+            ) from error
 
     async def publish(self, outgoing: Outgoing) -> None:
         if outgoing.exchange.is_reliable:
@@ -162,15 +180,17 @@ class AmqpBus:
             self._usable.clear()
 
     async def redeclare(self) -> None:
-        """Declare all that this process knows of; does nothing while there is no session."""
+        """Declare all that this process knows of, as far as there is a session to do it over."""
         session = self._session
         if session is None or session.lost.is_set():
             return
         try:
             await self._declare_all(session)
-        except RolecallError as error:
+        except TopologyMismatchError as error:
             self._stop(error)
             raise
+        except (*LOST, TimeoutError) as error:
+            _log.debug("Could not declare again: %r.", error, extra={"action": "bus.declare_failed"})
 
     def borrow_stream(self, session: Session) -> Stream | None:
         """An idle stream of this session: a worker cancels and consumes again for every action it takes."""
@@ -247,6 +267,16 @@ class AmqpBus:
         for layout in layouts:
             await self._declare(session, layout)
 
+    async def _try_declare(self, layout: Layout) -> bool:
+        session = await self.ready()
+        try:
+            async with asyncio.timeout(DECLARE_LIMIT_S):
+                await self._declare(session, layout)
+        except (*LOST, TimeoutError):
+            await asyncio.sleep(FIRST_WAIT_S)
+            return False
+        return True
+
     async def _declare(self, session: Session, layout: Layout) -> None:
         async with self._declaring:
             await Declarer(session.consuming_channel).declare(layout)
@@ -259,13 +289,16 @@ class AmqpBus:
             await self._session.close()
             try:
                 self._session = await self._connect_again()
-            except RolecallError as error:
+            except TopologyMismatchError as error:
                 _log.error("The bus cannot go on: %s", error, extra={"action": "bus.ended"})
                 self._stop(error)
                 return
             self._usable.set()
             _log.info("The connection to the broker is back.", extra={"action": "bus.reconnected"})
-            await asyncio.gather(*(one.wait_active(FIRST_OPEN_LIMIT_S) for one in self._consumers))
+            consumers = [one for one in self._consumers if not one.is_over]
+            await asyncio.gather(
+                *(one.wait_active(FIRST_OPEN_LIMIT_S) for one in consumers), return_exceptions=True
+            )
             for listener in self._listeners:
                 try:
                     await listener()
@@ -278,6 +311,8 @@ class AmqpBus:
             await asyncio.sleep(random.uniform(wait_s / 2, wait_s))
             try:
                 return await self._connect()
-            except BrokerUnreachableError as error:
+            except (
+                SettingsError
+            ) as error:  # no broker, or one where something is missing that we may not declare
                 _log.warning("%s", error, extra={"action": "bus.unreachable"})
             wait_s = min(LONGEST_WAIT_S, wait_s * 2)

@@ -1,6 +1,7 @@
 """A subscription that outlives channels and connections until it is cancelled.
 
-One task keeps it: open a stream, consume, wait until the stream is lost, again. A stream that the broker closed, or on
+One task keeps it: open a stream, consume, wait until the stream is lost, again. One that hears nothing for a while
+consumes anew: RabbitMQ 3.10 has been seen to forget a consumer without a word, after a queue was deleted and declared. A stream that the broker closed, or on
 which it cancelled the consumer, is never used again. After a loss it declares what it consumes from: a deleted queue
 comes back, and an own queue (orders, progress) gets a new name, for the old one may still be locked.
 """
@@ -19,7 +20,7 @@ from bus.amqp.declare import bind_queue, declare_queue
 from bus.amqp.publish import LOST
 from bus.amqp.session import Session
 from bus.amqp.stream import Stream
-from bus.api import Delivery, TopologyMismatchError, no_such_queue
+from bus.api import Delivery, no_such_queue
 from bus.dispatch import Dispatcher
 from bus.intake import Intake
 from bus.topology import Layout
@@ -30,6 +31,8 @@ _log = logging.getLogger(__name__)
 # A queue that is deleted in a loop, or refused, is asked for this often at most.
 LONGEST_WAIT_S = 2.0
 FIRST_OPEN_LIMIT_S = 10.0
+# A consumer that heard nothing for this long asks to consume once more: silence may mean that it was forgotten.
+IDLE_RENEW_S = 30.0
 
 
 class Home(Protocol):
@@ -68,10 +71,13 @@ class AmqpConsumer:
         self._own_layout = own_layout
         self._prefetch = prefetch
         self._stream: Stream | None = None
+        self._name = queue or ""
         self._tag = ""
+        self._has_heard = False
         self._active = asyncio.Event()
         self._cancelled = asyncio.Event()
         self._changing = asyncio.Lock()  # held while a stream is opened or the consumer ended
+        self._ending: asyncio.Task[None] | None = None
         self._refusal: RolecallError | None = None
         self._task = asyncio.create_task(self._keep(), name=f"consume {queue or 'own queue'}")
 
@@ -93,20 +99,10 @@ class AmqpConsumer:
             raise self._refusal
 
     async def cancel(self) -> None:
-        if self._cancelled.is_set():
-            return
-        self._cancelled.set()
-        async with self._changing:
-            stream, self._stream = self._stream, None
-            self._active.clear()
-            if stream is None:
-                self._dispatcher.stop()
-                return
-            if stream.is_open:
-                await stream.cancel(self._tag)
-            await stream.give_back(_tags(self._dispatcher.stop()))
-            if stream.is_open:
-                self._home.return_stream(stream)
+        # Shielded and done once: a cancel that stops half way would leave a consumer on the broker that nobody hears.
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end(), name="cancel consumer")
+        await asyncio.shield(self._ending)
 
     async def close(self) -> None:
         """Cancel, and wait for the callback that is under way."""
@@ -114,6 +110,18 @@ class AmqpConsumer:
         await self._dispatcher.join()
         self._task.cancel()
         await asyncio.wait([self._task])
+
+    async def _end(self) -> None:
+        self._cancelled.set()
+        async with self._changing:
+            stream, self._stream = self._stream, None
+            self._active.clear()
+            if stream is not None and stream.is_open:
+                await stream.cancel(self._tag)
+            unseen = self._dispatcher.stop()
+            if stream is not None and stream.is_open:
+                await stream.give_back(_tags(unseen))
+                self._home.return_stream(stream)
 
     async def _keep(self) -> None:
         attempt = 0
@@ -137,8 +145,7 @@ class AmqpConsumer:
                     extra={"action": "bus.consume_failed"},
                 )
                 await asyncio.sleep(random.uniform(0.05, min(LONGEST_WAIT_S, 0.1 * 2.0**attempt)))
-                with suppress(*LOST, TimeoutError):
-                    await self._home.redeclare()
+                await self._redeclare()
                 continue
             attempt = 1  # from here on a refusal is an event of operation, not a mistake of the caller
             await self._wait_lost()
@@ -154,14 +161,14 @@ class AmqpConsumer:
             for binding in layout.bindings:
                 await bind_queue(stream.channel, binding)
         assert queue is not None
-        name = queue
-
-        def on_message(stream: Stream, tag: int, message: DeliveredMessage) -> None:
-            self._dispatcher.put(self._read(name, stream, tag, message))
-
-        self._tag = await stream.consume(name, self._prefetch, on_message)
+        self._name = queue
+        self._tag = await stream.consume(queue, self._prefetch, self._on_message)
         self._stream = stream
         self._active.set()
+
+    def _on_message(self, stream: Stream, tag: int, message: DeliveredMessage) -> None:
+        self._has_heard = True
+        self._dispatcher.put(self._read(self._name, stream, tag, message))
 
     def _read(self, queue: str, stream: Stream, tag: int, message: DeliveredMessage) -> Delivery:
         properties = message.header.properties
@@ -193,7 +200,10 @@ class AmqpConsumer:
             return
         waits = [asyncio.create_task(stream.lost.wait()), asyncio.create_task(self._cancelled.wait())]
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            while not (await asyncio.wait(waits, timeout=IDLE_RENEW_S, return_when=asyncio.FIRST_COMPLETED))[
+                0
+            ]:
+                await self._renew(stream)
         finally:
             for one in waits:
                 one.cancel()
@@ -203,11 +213,29 @@ class AmqpConsumer:
         self._stream = None
         # The broker hands these out again; handling them now would only do the work twice.
         self._dispatcher.take_back()
-        with suppress(*LOST, TimeoutError, TopologyMismatchError):
+        with suppress(*LOST, TimeoutError):
             await stream.channel.close(timeout=1.0)
         if not stream.session.lost.is_set():
-            with suppress(*LOST, TimeoutError):
-                await self._home.redeclare()
+            await self._redeclare()
+
+    async def _renew(self, stream: Stream) -> None:
+        has_heard, self._has_heard = self._has_heard, False
+        # Own queues die with the connection, so nobody else can have deleted one.
+        if has_heard or self._own_layout is not None:
+            return
+        async with self._changing:
+            if self._cancelled.is_set() or not stream.is_open:
+                return
+            try:
+                await stream.cancel(self._tag)
+                self._tag = await stream.consume(self._name, self._prefetch, self._on_message)
+            except (*LOST, TimeoutError):
+                stream.lost.set()
+
+    async def _redeclare(self) -> None:
+        # What cannot be declared is told to everybody by the bus, or shows when the queue is still not there.
+        with suppress(RolecallError, *LOST, TimeoutError):
+            await self._home.redeclare()
 
 
 def _tags(deliveries: list[Delivery]) -> list[int]:

@@ -13,7 +13,7 @@ from bus.api import TopologyMismatchError
 from bus.topology import Binding, ExchangeSpec, Layout, QueueSpec
 from schemas.errors import SettingsError
 
-DECLARE_LIMIT_S = 10.0
+DECLARE_LIMIT_S = 5.0
 
 # "PRECONDITION_FAILED - inequivalent arg 'x-delivery-limit' for queue 'a.work.x' in vhost '/': received the value
 # '20' of type 'signedint' but current is the value '10' of type 'signedint'"

@@ -3,6 +3,7 @@
     secrets.json     cookie and password, made once; they live and die with `data`
     node.json        ports, and the process that was started last
     rabbitmq.conf …  written anew for each start
+    rabbitmqctl      the broker's own tool, set up for this node
     data/ log/ lean/ the node's own
     lock             held by whoever starts the node, and then by the node (see `private_node`)
 
@@ -12,6 +13,7 @@ Erlang neither starts nor asks one. Nothing of the system's RabbitMQ configurati
 
 import os
 import secrets
+import shlex
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +31,16 @@ HOST = "127.0.0.1"
 
 # The write-ahead log of quorum queues is rolled at this size; the default of 512 MB is for servers.
 _WAL_BYTES = 64_000_000
+
+# Seen on 3.10: when the node is killed within half a second of a quorum queue's declaration, that queue comes back
+# without a leader, and nobody can consume from it or publish to it, ever. An election in a cluster of one is safe.
+# RabbitMQ's script splits its arguments at blanks, so there are none.
+_WAKE_QUEUES = (
+    "-eval spawn(fun()->rabbit:await_startup(),"
+    "[ra:trigger_election(P,5000)||Q<-rabbit_amqqueue:list(),"
+    "amqqueue:get_type(Q)=:=rabbit_quorum_queue,P<-[amqqueue:get_pid(Q)],"
+    "ra_leaderboard:lookup_leader(element(1,P))=:=undefined]end)."
+)
 
 
 class Secrets(Tolerant):
@@ -56,6 +68,10 @@ class NodeFolder:
     @property
     def lock(self) -> Path:
         return self.path / "lock"
+
+    @property
+    def rabbitmqctl(self) -> Path:
+        return self.path / "rabbitmqctl"
 
     @property
     def console(self) -> Path:
@@ -97,8 +113,8 @@ class NodeFolder:
         """Where clients connect, with the password."""
         return f"amqp://{USER}:{self.secrets().password}@{HOST}:{record.amqp_port}/"
 
-    def configure(self, record: NodeRecord, scripts: Path | None) -> dict[str, str]:
-        """Write the node's configuration; returns its whole environment. `scripts` is the lean view's, if any."""
+    def configure(self, record: NodeRecord, scripts: Path, *, is_lean: bool) -> dict[str, str]:
+        """Write the node's configuration; returns its whole environment. `scripts` is where RabbitMQ's scripts lie."""
         own = self.secrets()
         home = make_folder(self.path / "home")
         cookie = home / ".erlang.cookie"
@@ -120,28 +136,39 @@ class NodeFolder:
         self._write("advanced.config", "[].")
         self._write("enabled_plugins", "[].")
         self._write("rabbitmq-env.conf")
-        environment = {
+        common = {
             "PATH": os.environ.get("PATH", os.defpath),
             "LANG": "C.UTF-8",
             "HOME": str(home),
             "RABBITMQ_NODENAME": NODE_NAME,
+            "RABBITMQ_CONF_ENV_FILE": str(self.path / "rabbitmq-env.conf"),
+        }
+        # Without an epmd to ask, both sides are told the port.
+        distribution = f"-start_epmd false -erl_epmd_port {record.distribution_port}"
+        ctl = common | {"RABBITMQ_CTL_ERL_ARGS": f"-dist_listen false {distribution}"}
+        self._write(
+            "rabbitmqctl",
+            "#!/bin/sh",
+            *(f"export {name}={shlex.quote(value)}" for name, value in ctl.items()),
+            f'exec {shlex.quote(str(scripts / "rabbitmqctl"))} "$@"',
+        )
+        self.rabbitmqctl.chmod(0o700)
+        environment = common | {
             "RABBITMQ_MNESIA_BASE": str(self.path / "data"),
             "RABBITMQ_LOG_BASE": str(self.path / "log"),
             "RABBITMQ_GENERATED_CONFIG_DIR": str(self.path / "data" / "config"),
             "RABBITMQ_CONFIG_FILE": str(self.path / "rabbitmq.conf"),
             "RABBITMQ_ADVANCED_CONFIG_FILE": str(self.path / "advanced.config"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.path / "enabled_plugins"),
-            "RABBITMQ_CONF_ENV_FILE": str(self.path / "rabbitmq-env.conf"),
             "RABBITMQ_DIST_PORT": str(record.distribution_port),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
-                f"-sname {NODE_NAME} -start_epmd false -erl_epmd_port {record.distribution_port}"
-                " -kernel inet_dist_use_interface {127,0,0,1}"
+                f"-sname {NODE_NAME} {distribution} -kernel inet_dist_use_interface {{127,0,0,1}} {_WAKE_QUEUES}"
             ),
             # Makes the script become the node instead of waiting for it, so that one pid is all there is to know.
             "RUNNING_UNDER_SYSTEMD": "true",
             "ERL_CRASH_DUMP": str(self.path / "log" / "erl_crash.dump"),
         }
-        return environment | ({} if scripts is None else {"RABBITMQ_SCRIPTS_DIR": str(scripts)})
+        return environment | ({"RABBITMQ_SCRIPTS_DIR": str(scripts)} if is_lean else {})
 
     def last_words(self) -> str:
         """The end of what the node said, for an error message."""

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 import psutil
 
 from bus.instance import is_alive, started_us
 from rolecall.processes.node_folder import HOST, NodeFolder, NodeRecord, free_ports
-from rolecall.processes.rabbitmq_install import RabbitInstall, lean_view, need_rabbitmq
+from rolecall.processes.rabbitmq_install import lean_view, need_rabbitmq
 from schemas.errors import SettingsError
 
 # A node starts in 4 s on a quiet laptop; a machine that is busy with our own tests takes several times that.
@@ -41,7 +42,11 @@ class PrivateNode:
     pid: int
     started_at: int
     was_running: bool
-    _process: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
+
+    @property
+    def rabbitmqctl(self) -> Path:
+        """The broker's own tool, for this node."""
+        return NodeFolder(self.folder).rabbitmqctl
 
     @property
     def is_alive(self) -> bool:
@@ -63,8 +68,6 @@ class PrivateNode:
                     os.kill(self.pid, one)
             if _wait(lambda: not self.is_alive, STOP_LIMIT_S):
                 break
-        if self._process is not None:
-            self._process.wait(STOP_LIMIT_S)  # reaps it
         lock = NodeFolder(self.folder).lock
         if not _wait(lambda: not _is_locked(lock), STOP_LIMIT_S):
             raise SettingsError(
@@ -97,8 +100,9 @@ def running_node(folder: Path) -> PrivateNode | None:
 def _launch(files: NodeFolder, lock: int) -> PrivateNode:
     install = need_rabbitmq()
     # A view of ours that a future RabbitMQ does not like must not be the reason that nothing starts.
-    for scripts in (lean_view(install, files.path / "lean"), None):
-        node = _try_launch(files, install, scripts, lock)
+    lean = lean_view(install, files.path / "lean")
+    for scripts in (lean, install.script.parent) if lean is not None else (install.script.parent,):
+        node = _try_launch(files, scripts, lock, is_lean=scripts == lean)
         if node is not None:
             return node
     raise SettingsError(
@@ -107,9 +111,7 @@ def _launch(files: NodeFolder, lock: int) -> PrivateNode:
     )
 
 
-def _try_launch(
-    files: NodeFolder, install: RabbitInstall, scripts: Path | None, lock: int
-) -> PrivateNode | None:
+def _try_launch(files: NodeFolder, scripts: Path, lock: int, *, is_lean: bool) -> PrivateNode | None:
     known = files.record()
     amqp_port, distribution_port = free_ports(
         [known.amqp_port, known.distribution_port] if known else [None, None]
@@ -117,11 +119,10 @@ def _try_launch(
     record = NodeRecord(amqp_port=amqp_port, distribution_port=distribution_port)
     # Before the process: if we are killed right after starting it, the next start knows where it answers.
     files.remember(record)
-    command = [str((scripts or install.script.parent) / "rabbitmq-server")]
     with files.console.open("wb") as console:
         process = subprocess.Popen(
-            command,
-            env=files.configure(record, scripts),
+            [str(scripts / "rabbitmq-server")],
+            env=files.configure(record, scripts, is_lean=is_lean),
             cwd=files.path,
             stdin=subprocess.DEVNULL,
             stdout=console,
@@ -131,10 +132,15 @@ def _try_launch(
         )
     started_at = started_us(process.pid) or 0
     files.remember(record.model_copy(update={"pid": process.pid, "started_at": started_at}))
-    _wait(lambda: _answers(record) or process.poll() is not None, START_LIMIT_S)
-    if process.poll() is None and _answers(record):
-        return PrivateNode(files.path, files.url(record), process.pid, started_at, False, process)
-    _put_down(process)
+    # A thread reaps it: the node may outlive everything here, and a zombie would hide that it ended.
+    reaper = Thread(target=process.wait, name="reap private node", daemon=True)
+    reaper.start()
+    if _wait(lambda: _answers(record) or not reaper.is_alive(), START_LIMIT_S) and reaper.is_alive():
+        return PrivateNode(files.path, files.url(record), process.pid, started_at, was_running=False)
+    # The whole group: before the script becomes the node, there may be helpers of it.
+    if reaper.is_alive():
+        os.killpg(process.pid, signal.SIGKILL)
+        reaper.join(STOP_LIMIT_S)
     return None
 
 
@@ -153,7 +159,7 @@ def _adopt(files: NodeFolder) -> PrivateNode | None:
     for pid in _holders(files.lock):
         started_at = started_us(pid)
         if started_at is not None:
-            PrivateNode(files.path, "", pid, started_at, True).stop()
+            PrivateNode(files.path, "", pid, started_at, was_running=True).stop()
     if _is_locked(files.lock):
         raise SettingsError(
             f"Another process holds {files.lock}, and no RabbitMQ answers for it.",
@@ -174,7 +180,7 @@ def _running(files: NodeFolder) -> PrivateNode | None:
     if pid is None or started_at is None:
         return None
     files.remember(record.model_copy(update={"pid": pid, "started_at": started_at}))
-    return PrivateNode(files.path, files.url(record), pid, started_at, True)
+    return PrivateNode(files.path, files.url(record), pid, started_at, was_running=True)
 
 
 def _answers(record: NodeRecord) -> bool:
@@ -193,13 +199,6 @@ def _holders(lock: Path) -> Iterator[int]:
         with suppress(psutil.Error, OSError):
             if "beam" in process.name() and any(Path(file.path) == lock for file in process.open_files()):
                 yield process.pid
-
-
-def _put_down(process: "subprocess.Popen[bytes]") -> None:
-    # The whole group: before the script becomes the node, there may be helpers of it.
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(STOP_LIMIT_S)
 
 
 @contextmanager

@@ -71,11 +71,13 @@ class JournalReader:
         engine = create_engine(place, connect_args={"timeout": 10})
         try:
             with engine.connect() as connection:
-                connection.execute(select(t.meta.c.value).limit(1))
+                version = connection.execute(select(t.meta.c.value).limit(1)).first()
         except OperationalError as error:
             raise SettingsError(
                 f"The journal cannot be read: {error.orig}.", suggestion="Check its permissions and the disk."
             ) from error
+        if version is None:  # written last: the tables are still being made
+            raise SettingsError("The journal is just being made.", suggestion="Try again in a moment.")
         return cls(engine)
 
     def close(self) -> None:

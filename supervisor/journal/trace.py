@@ -70,7 +70,8 @@ def _follow(lines: dict[str, _Line], event: ev.Event, handoff: Handoff | None) -
         case ev.AttemptFailed(action_id=action_id, attempt=attempt, at=at):
             reason = f"{event.code}: {event.message}"
             line = lines[action_id]
-            _end(line, attempt, event.instance, at=at, outcome="failed", reason=reason, handoff=handoff)
+            outcome = event.code if event.code in _LOST else "failed"
+            _end(line, attempt, event.instance, at=at, outcome=outcome, reason=reason, handoff=handoff)
             _end_others(line, at, "failed", reason)
         case ev.ActionEnded(action_id=action_id, attempt=attempt, at=at):
             line = lines[action_id]
@@ -81,6 +82,10 @@ def _follow(lines: dict[str, _Line], event: ev.Event, handoff: Handoff | None) -
             _end_others(line, at, "canceled", reason or "another holder finished first")
         case _:
             pass
+
+
+# Ways in which an attempt ends without a word from its worker.
+_LOST = frozenset({"lost", "not_accepted", "overdue"})
 
 
 def _sent(attempts: dict[tuple[int, str], TraceAttempt], attempt: int) -> TraceAttempt:

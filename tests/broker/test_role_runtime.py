@@ -1,14 +1,10 @@
 """The runtime of a role process, seen by its supervisor: announcement, work, orders, repeats, outages, leaving."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
-from bus.api import Bus
 from bus.grants import SigningKey
-from bus.memory import MemoryBus
-from bus.memory_broker import MemoryBroker
 from bus.metrics import Metrics
 from bus.runtime import Patience
 from schemas import clock
@@ -23,33 +19,16 @@ from schemas.messages import (
     RoleRested,
 )
 from schemas.words import Outcome
-from tests.role_builders import HOUR_US, IMPURE, PURE, SPEC, HeldWorkers, action, done, granted
-from tests.role_stage import INSTANCE, Connect, RoleStage
+from tests.broker.worlds import World
+from tests.role_builders import IMPURE, POOL, PURE, SPEC, HeldWorkers, action, done
+from tests.role_stage import INSTANCE, RoleStage
 
 
 @pytest.fixture
-def broker() -> MemoryBroker:
-    return MemoryBroker()
-
-
-@pytest.fixture
-async def connect(broker: MemoryBroker) -> Connect:
-    async def connect() -> Bus:
-        bus = MemoryBus(broker, "test")
-        await bus.start()
-        return bus
-
-    return connect
-
-
-@pytest.fixture
-async def stage(connect: Connect) -> AsyncIterator[RoleStage]:
-    bus = await connect()
-    stage = RoleStage(connect, bus)
+async def stage(world: World) -> RoleStage:
+    stage = RoleStage(world, await world.bus("host-1-1"))
     await stage.listen()
-    await bus.declare_pool(SPEC.pool)
-    yield stage
-    await bus.close()
+    return stage
 
 
 # ---- the roll call ---------------------------------------------------------------------------------------------
@@ -66,7 +45,7 @@ async def test_a_process_announces_what_it_serves_before_it_takes_work(stage: Ro
         "action.accepted",
     ]
     said = RoleAnnounced.model_validate(stage.said("role.announced")[0].body)
-    assert (said.role, said.pool, said.slots, said.engines) == ("counter", "counter", 1, {"wc": "1"})
+    assert (said.role, said.pool, said.slots, said.engines) == ("counter", POOL, 1, {"wc": "1"})
     assert [(one.name, one.digest) for one in said.contracts] == [
         (one.name, one.digest) for one in SPEC.contracts
     ]
@@ -183,7 +162,7 @@ async def test_as_many_actions_run_at_once_as_there_are_slots(stage: RoleStage, 
 async def test_a_forged_grant_is_parked_with_its_reason_and_never_runs(stage: RoleStage) -> None:
     workers = HeldWorkers()
     async with stage.role(workers):
-        await stage.send_work(action(1), granted(action(1), key=SigningKey.generate()))
+        await stage.send_work(action(1), key=SigningKey.generate())
         await stage.send_work(action(2))
         await workers.started(1)
         dead = await stage.parked()
@@ -195,9 +174,7 @@ async def test_a_forged_grant_is_parked_with_its_reason_and_never_runs(stage: Ro
 async def test_expired_work_is_answered_and_never_runs(stage: RoleStage) -> None:
     workers = HeldWorkers()
     async with stage.role(workers):
-        await stage.send_work(
-            action(1), created_at=clock.now_us() - HOUR_US, ttl_ms=None, body=granted(action(1), start_by=5)
-        )
+        await stage.send_work(action(1), start_by=clock.now_us() - 1)
         handoff = await stage.handoff()
 
     assert (handoff.outcome, handoff.action_id) == (Outcome.EXPIRED, "action-1")
@@ -324,20 +301,31 @@ async def test_an_order_of_anyone_but_the_supervisor_is_parked(stage: RoleStage)
     assert "not from 'tester'" in str(dead.headers)
 
 
-async def test_a_process_told_to_rest_takes_nothing_until_it_has_rested(stage: RoleStage) -> None:
+async def test_a_process_told_to_rest_takes_nothing_meanwhile(stage: RoleStage) -> None:
     workers = HeldWorkers()
     async with stage.role(workers):
-        await stage.order("role.rested", RoleRested(seconds=0.3, reason="it fails here"))
+        await stage.order("role.rested", RoleRested(seconds=3600, reason="it fails here"))
         resting = await stage.heartbeat(lambda body: body["state"] == "resting")
         await stage.send_work(action())
-        await stage.heartbeat(lambda body: body["state"] == "resting")
+        for _ in range(3):
+            await stage.heartbeat(lambda body: True)
         taken_while_resting = len(workers.jobs)
-
+        await stage.order("role.rested", RoleRested(seconds=0, reason="enough"))
         await workers.started(1)
-        ready = await stage.heartbeat(lambda body: True)
 
     assert taken_while_resting == 0
-    assert (resting["running"], ready["state"]) == ([], "ready")
+    assert resting["running"] == []
+
+
+async def test_a_rest_ends_by_itself(stage: RoleStage) -> None:
+    workers = HeldWorkers()
+    async with stage.role(workers):
+        await stage.order("role.rested", RoleRested(seconds=0.2, reason="a moment"))
+        await stage.heartbeat(lambda body: body["state"] == "resting")
+        await stage.heartbeat(lambda body: body["state"] == "ready")
+
+        await stage.send_work(action())
+        await workers.started(1)
 
 
 async def test_a_later_order_to_rest_takes_over(stage: RoleStage) -> None:
@@ -345,6 +333,8 @@ async def test_a_later_order_to_rest_takes_over(stage: RoleStage) -> None:
     async with stage.role(workers):
         await stage.order("role.rested", RoleRested(seconds=0.05, reason="a moment"))
         await stage.order("role.rested", RoleRested(seconds=3600, reason="for long"))
+        await stage.order("announcement.wanted", AnnouncementWanted())
+        await stage.event("role.announced", 2)  # so the two before were read too
         await stage.heartbeat(lambda body: body["state"] == "resting")
         states = [(await stage.heartbeat(lambda body: True))["state"] for _ in range(4)]
         await stage.order("role.rested", RoleRested(seconds=0, reason="enough"))
@@ -418,7 +408,7 @@ async def test_what_happens_is_measured(stage: RoleStage) -> None:
         await stage.send_work(action(1))
         (await workers.started(1)).finish()
         await stage.handoff()
-        await stage.send_work(action(2), granted(action(2), key=SigningKey.generate()))
+        await stage.send_work(action(2), key=SigningKey.generate())
         await stage.parked()
         await stage.heartbeat(lambda body: not body["running"])
 
@@ -429,8 +419,8 @@ async def test_what_happens_is_measured(stage: RoleStage) -> None:
     assert read("rolecall_dequeue_to_start_seconds_count", {"contract": PURE.ref}) == 1
     assert read("rolecall_publish_seconds_count", {"exchange": "events"}) == 3
     assert read("rolecall_dead_letters_total", {"reason": "not_granted"}) == 1
-    assert read("rolecall_slots", {"pool": "counter"}) == 1
-    assert read("rolecall_slots_busy", {"pool": "counter"}) == 0
+    assert read("rolecall_slots", {"pool": POOL}) == 1
+    assert read("rolecall_slots_busy", {"pool": POOL}) == 0
 
 
 # ---- leaving ---------------------------------------------------------------------------------------------------
@@ -448,7 +438,7 @@ async def test_a_drain_finishes_what_runs_takes_nothing_new_and_says_goodbye(sta
         await process.ended()
         goodbye = await stage.event("role.goodbye")
 
-    assert goodbye.body == {"pool": "counter", "reason": "an upgrade", "running": []}
+    assert goodbye.body == {"pool": POOL, "reason": "an upgrade", "running": []}
     assert [one.kind for one in stage.heard if one.kind != "role.heartbeat"][-2:] == [
         "action.handoff",
         "role.goodbye",
@@ -483,6 +473,21 @@ async def test_a_second_signal_kills_what_runs_and_returns(stage: RoleStage) -> 
 
     assert job.killed
     assert stage.said("action.handoff") == []
+
+
+async def test_work_that_comes_while_a_process_stops_at_once_is_not_lost(stage: RoleStage) -> None:
+    workers, other = HeldWorkers(), HeldWorkers()
+    async with stage.role(workers, replace(SPEC, slots=4)) as process:
+        await stage.send_work(action(1))
+        await workers.started(1)
+        process.stop.at_once("received SIGTERM")
+        await process.ended()
+        await stage.send_work(action(2))  # its consumer is there until the bus is closed
+    async with stage.role(other, instance="host-8-8", settled=False):
+        await other.started(1)
+
+    assert [job.action.action_id for job in other.jobs] == ["action-2"]
+    assert len(workers.jobs) == 1
 
 
 async def test_work_that_a_leaving_process_did_not_take_stays_for_others(stage: RoleStage) -> None:

@@ -247,6 +247,24 @@ async def test_a_worker_that_cancels_before_its_ack_gets_nothing_more(world: Wor
     assert taken == ["taken"]
 
 
+async def test_a_cancel_that_is_itself_cancelled_still_ends_the_consumer(world: World) -> None:
+    bus = await world.bus()
+    await bus.declare_pool(POOL)
+    gone, stays = Inbox(bus), Inbox(bus)
+    consumer = await bus.consume(world.topology.work(POOL), gone, prefetch=5)
+
+    cancelling = asyncio.create_task(consumer.cancel())
+    await asyncio.sleep(0)
+    cancelling.cancel()
+    await asyncio.wait([cancelling])
+    await consumer.cancel()
+
+    await bus.consume(world.topology.work(POOL), stays, prefetch=5)
+    await bus.publish_many([work(world, str(number)) for number in range(10)])
+    await stays.wait(10)
+    assert gone.tokens == []
+
+
 async def test_a_consumer_that_comes_and_goes_takes_each_message_once(world: World) -> None:
     bus = await world.bus()
     await bus.declare_pool(POOL)

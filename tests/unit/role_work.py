@@ -10,6 +10,7 @@ from schemas.action import Action
 from schemas.scope import Reach, Scope, Shard
 from workspace.hub import Hub
 from workspace.job import SandboxMode
+from workspace.trees import TreeKeeper
 from workspace.work import WorkContext
 
 _SCRATCH = count(1)
@@ -58,4 +59,7 @@ def context_in(folder: Path, hub: Hub, *, sandbox: SandboxMode = SandboxMode.BUB
     scratch.mkdir()
     cache = folder / "cache"
     cache.mkdir(exist_ok=True)
-    return WorkContext(hub=hub, scratch=scratch, cache=cache, note=lambda _: None, sandbox=sandbox)
+    trees = TreeKeeper(hub, folder / "trees")
+    return WorkContext(
+        hub=hub, scratch=scratch, cache=cache, trees=trees, note=lambda _: None, sandbox=sandbox
+    )

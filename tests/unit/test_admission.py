@@ -1,5 +1,6 @@
 """What a worker lets in, what it answers without running it, and what it only sets aside."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,14 +8,17 @@ import pytest
 from bus.admission import Admission, Admit, Park, Refuse, admit
 from bus.api import Delivery
 from bus.grants import SigningKey
+from bus.served import serve_contracts
+from schemas.errors import ContractError
 from schemas.messages import RoleDrained
 from schemas.words import Outcome
 from tests.role_builders import (
     ENVIRONMENT,
     HOUR_US,
-    IMPURE,
     KEY,
+    POOL,
     PURE,
+    SPEC,
     action,
     delivered,
     granted,
@@ -22,15 +26,16 @@ from tests.role_builders import (
 )
 
 NOW = 5_000_000
+SERVED = serve_contracts(SPEC)
 
 
 def admitted(delivery: Delivery, now_us: int = NOW) -> Admission:
     return admit(
         delivery,
-        contracts={PURE.ref: PURE, IMPURE.ref: IMPURE},
+        contracts=SERVED,
         public_key=KEY.public_key,
         environment=ENVIRONMENT,
-        pool="counter",
+        pool=POOL,
         now_us=now_us,
     )
 
@@ -50,7 +55,7 @@ def refused(delivery: Delivery, now_us: int = NOW) -> tuple[Outcome, str]:
 def test_granted_work_that_fits_its_contract_is_admitted() -> None:
     envelope = work_envelope(action())
 
-    assert admitted(delivered(envelope)) == Admit(envelope, action(), PURE)
+    assert admitted(delivered(envelope)) == Admit(envelope, action(), SERVED[PURE.ref])
 
 
 def test_a_message_with_a_fault_is_parked_with_that_fault() -> None:
@@ -84,7 +89,7 @@ def test_an_altered_action_is_parked() -> None:
 def test_work_for_another_pool_or_environment_is_parked(changes: dict[str, Any]) -> None:
     foreign = action(**changes)
 
-    assert "not for 'counter'" in parked_reason(delivered(work_envelope(foreign)))
+    assert "not for 'executor'" in parked_reason(delivered(work_envelope(foreign)))
 
 
 @pytest.mark.parametrize("changes", [{"correlation_id": "another-task"}, {"attempt": 7}])
@@ -122,3 +127,10 @@ def test_an_input_that_does_not_fit_its_contract_is_answered_with_what_is_wrong(
     value: dict[str, Any],
 ) -> None:
     assert refused(delivered(work_envelope(action(input=value)))) == (Outcome.COULD_NOT_RUN, "input_refused")
+
+
+def test_a_contract_whose_schema_is_none_is_refused_before_any_work_comes() -> None:
+    broken = PURE.model_copy(update={"input": {"type": "text"}})
+
+    with pytest.raises(ContractError, match=r"count\.words@1: its input or output is no JSON Schema"):
+        serve_contracts(replace(SPEC, contracts=(broken,)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 
-from bus import logs
+from bus import log_sinks
 from bus.logs import logging_to
 
 
@@ -47,7 +47,7 @@ def test_the_terminal_shows_one_line_each_whatever_the_message_holds(tmp_path: P
         structlog.get_logger().warning("Two\nlines and \x1b[2J a command", action="x", task="t1", nonce="n")
 
     (line,) = terminal.getvalue().splitlines()
-    assert line[8:] == "  tester      ! Two lines and  [2J a command  task=t1"
+    assert line[8:] == "  tester            ! Two lines and  [2J a command  task=t1"
 
 
 def test_secrets_reach_neither_file_nor_terminal(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_secrets_reach_neither_file_nor_terminal(tmp_path: Path) -> None:
     with logging_to(tmp_path, "executor", terminal=terminal) as path:
         log = structlog.get_logger()
         log.info("At amqp://u:s3cr3t@h/", action="a", nonce="s3cr3t", nested={"password": "s3cr3t"})
-        logging.getLogger("aiormq").warning("lost %s", "amqp://u:s3cr3t@h/")
+        logging.getLogger("some.library").warning("lost %s", "amqp://u:s3cr3t@h/")
         try:
             int("amqp://u:s3cr3t@h/")
         except ValueError:
@@ -72,7 +72,6 @@ def test_what_libraries_log_takes_the_same_way(tmp_path: Path) -> None:
     with logging_to(tmp_path, "executor", terminal=None) as path:
         logging.getLogger("some.library").error("It broke: %s", 7)
         logging.getLogger("bus.dispatch").error("Not handled.", extra={"action": "callback_failed"})
-        logging.getLogger("aio_pika").info("chatter")
 
     assert [(one["level"], one["action"], one["text"]) for one in records(path)] == [
         ("error", "library", "It broke: 7"),
@@ -89,7 +88,7 @@ def test_the_level_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_file_is_bounded_and_its_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MAX_FILE_BYTES", 2_000)
+    monkeypatch.setattr(log_sinks, "MAX_FILE_BYTES", 2_000)
 
     with logging_to(tmp_path, "executor", terminal=None):
         for number in range(200):
@@ -102,7 +101,7 @@ def test_a_file_is_bounded_and_its_owners_alone(tmp_path: Path, monkeypatch: pyt
 
 
 def test_logs_of_processes_long_gone_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MAX_FILES", 3)
+    monkeypatch.setattr(log_sinks, "MAX_FILES", 3)
     for number in range(6):
         (tmp_path / f"old-{number}.jsonl").touch()
         os.utime(tmp_path / f"old-{number}.jsonl", (number, number))
@@ -116,6 +115,26 @@ def test_logs_of_processes_long_gone_are_removed(tmp_path: Path, monkeypatch: py
         "old-4.jsonl",
         "old-5.jsonl",
     ]
+
+
+def test_a_log_that_cannot_be_written_fails_nobody(tmp_path: Path) -> None:
+    gone = io.StringIO()
+    gone.close()
+
+    with logging_to(None, "executor", terminal=gone):
+        structlog.get_logger().error("Into the void.", action="a")
+
+
+def test_values_that_are_not_json_are_written_as_text_and_redacted(tmp_path: Path) -> None:
+    with logging_to(tmp_path, "executor", terminal=None) as path:
+        error = RuntimeError("amqp://u:s3cr3t@h/")
+        structlog.get_logger().info(
+            "Odd.", action="a", error=error, path=tmp_path, name="caf\udce9", raw=b"xy"
+        )
+
+    (record,) = records(path)
+    assert (record["error"], record["path"]) == ("amqp://u:[redacted]@h/", str(tmp_path))
+    assert (record["name"], record["raw"]) == ("caf\udce9", "<2 bytes>")
 
 
 def test_logging_is_as_before_when_it_ends(tmp_path: Path) -> None:

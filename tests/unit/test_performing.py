@@ -2,30 +2,43 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bus.attempts import Attempt, Stop
-from bus.performing import LONGEST_FAILURE_TEXT, Performance, perform
+from bus.performing import LONGEST_FAILURE_TEXT, Patience, Performance, perform
+from bus.served import serve_contracts
 from bus.workers import InLoopWorkers, Workers
 from schemas.action import Action
 from schemas.contracts import ContractDocument
 from schemas.errors import ContractError, WorkerLostError, WorkspaceError
 from schemas.handoff import Failure, Handoff
 from schemas.words import Outcome
-from tests.role_builders import IMPURE, LIMIT_S, PURE, HeldWorkers, action, contract, done, work_envelope
+from tests.role_builders import (
+    IMPURE,
+    LIMIT_S,
+    PURE,
+    SPEC,
+    HeldWorkers,
+    action,
+    contract,
+    done,
+    work_envelope,
+)
 
 
 def attempt_of(one: Action, of: ContractDocument = PURE) -> Attempt:
-    return Attempt(one, of, work_envelope(one), received_at=0)
+    served = serve_contracts(replace(SPEC, contracts=(of,)))[of.ref]
+    return Attempt(one, served, work_envelope(one), received_at=0)
 
 
 async def performed(
     attempt: Attempt, workers: Workers, *, lease_wait_s: float = 60, kill_wait_s: float = 60
 ) -> Performance:
     async with asyncio.timeout(LIMIT_S):
-        return await perform(attempt, workers, 0, lease_wait_s=lease_wait_s, kill_wait_s=kill_wait_s)
+        return await perform(attempt, workers, 0, Patience(lease_s=lease_wait_s, kill_s=kill_wait_s))
 
 
 async def handoff_of(handle: Callable[..., Any], attempt: Attempt | None = None) -> Handoff:

@@ -219,7 +219,7 @@ def test_a_baseline_where_everything_is_red_names_the_first_error_and_the_enviro
             "Traceback\nE   ModuleNotFoundError: No module named 'six'\nmore",
             "ModuleNotFoundError: No module named 'six'",
         ),
-        ("ERROR: usage: x\nlast", "ERROR: usage: x"),
+        ("ERROR: usage: x\npytest: error: unknown -z\n", "pytest: error: unknown -z"),
         ("only this", "only this"),
     ],
 )

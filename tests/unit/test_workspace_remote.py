@@ -165,6 +165,14 @@ def test_a_url_that_cannot_be_read_is_refused_at_once(tmp_path: Path) -> None:
         Hub.open((tmp_path / "nowhere.git").as_uri(), cache_dir=tmp_path / "cache")
 
 
+def test_a_password_in_a_url_is_never_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as refused:
+        Hub.open("nothing://user:s3cret@host/hub.git", cache_dir=tmp_path / "cache")
+
+    assert "s3cret" not in str(refused.value)
+    assert "user:***@host" in str(refused.value)
+
+
 def test_a_url_that_would_run_a_command_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         Hub.open(f"ext::sh -c 'touch {tmp_path}/RAN'", cache_dir=tmp_path / "cache")

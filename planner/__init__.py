@@ -1,0 +1,1 @@
+"""The planner: recipe and snapshot in, a plan or a revision out."""

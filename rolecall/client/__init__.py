@@ -1,0 +1,1 @@
+"""What happens on the side of the user: submitting, watching, telling, delivering."""

@@ -1,0 +1,198 @@
+"""An order: what the user wants, from options; checked in full before anything runs, and ready to be submitted."""
+
+import getpass
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rolecall.client.phrases import short
+from rolecall.client.recipes import load_checked
+from schemas.clock import new_id
+from schemas.contracts import ContractRegistry
+from schemas.errors import ContractError
+from schemas.recipe import Recipe
+from schemas.scope import Reach, Scope
+from schemas.suggest import nearest
+from schemas.task import Limits, TaskRequest, TestCommand
+from schemas.words import Lane
+from tester.discovery import find_test_command
+from tester.environment import choose_environment
+from workspace.effects import Effect
+from workspace.hub import Hub
+from workspace.source import Base, Source, open_source
+from workspace.view import HubView
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The options as the user gave them; empty or None means not given."""
+
+    recipe: str
+    repo: Path
+    base: str | None = None
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    test: str | None = None
+    test_timeout_s: float | None = None
+    env: str | None = None
+    allow: Sequence[str] = ()
+    allow_untested: bool = False
+    limits: Sequence[str] = ()
+    branch: str | None = None
+    virtual_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A checked request with the id it will have, and the repository it is about."""
+
+    task: str
+    request: TaskRequest
+    recipe: Recipe
+    source: Source = field(repr=False)
+
+    @property
+    def files_in_scope(self) -> int:
+        """How many files the order may look at."""
+        with _reading(self.source) as repository:
+            reach = Reach(scopes=(self.recipe.scope, self.request.scope))
+            return len(HubView(repository, self.request.base, reach).paths())
+
+
+def make_order(wishes: Wishes, contracts: ContractRegistry) -> Order:
+    """Check everything that can be checked. Raises ContractError or SettingsError with what to do."""
+    source = open_source(wishes.repo)
+    base = source.resolve(wishes.base or "HEAD")
+    recipe = load_checked(wishes.recipe, contracts)
+    task = new_id()
+    branch = wishes.branch or _branch(recipe.recipe, task)
+    source.check_branch(branch)
+    request = TaskRequest(
+        recipe=recipe.model_dump(mode="json"),
+        recipe_name=recipe.recipe,
+        repository=str(source.work_tree or source.git_dir),
+        base=base.commit,
+        base_ref=base.ref,
+        branch=branch,
+        scope=_scope(wishes),
+        test=_test(wishes, recipe, source, base),
+        allow=_allowed(wishes.allow),
+        allow_untested=wishes.allow_untested,
+        limits=_limits(wishes.limits),
+        lane=Lane.INTERACTIVE,
+        submitted_by=_user(),
+        # What is not committed was left out of HEAD; of another base it says nothing.
+        left_out=source.left_out() if wishes.base is None else (),
+    )
+    order = Order(task, request, recipe, source)
+    if order.files_in_scope == 0:
+        raise ContractError(
+            f"No file of {base.ref} ({base.commit[:12]}) is in scope.",
+            suggestion="Check --include, --exclude and the recipe's scope: globs are relative to the top folder.",
+        )
+    return order
+
+
+def _scope(wishes: Wishes) -> Scope:
+    include = tuple(wishes.include) or ("**",)
+    return Scope(include=include, exclude=tuple(wishes.exclude))
+
+
+def _test(wishes: Wishes, recipe: Recipe, source: Source, base: Base) -> TestCommand | None:
+    """The command from the option, the recipe, or the repository's own configuration; with its environment."""
+    folder = source.work_tree or source.git_dir
+    environment = choose_environment(
+        folder, option=wishes.env, virtual_env=wishes.virtual_env, which=shutil.which
+    )
+    command = _command(wishes, recipe, source, base, python=environment.python if environment else "python")
+    if command is None:
+        if wishes.allow_untested:
+            return None
+        raise ContractError(
+            f"No tests were found in {folder}, and what is not tested does not land.",
+            suggestion='Name the command with --test "…", or land untested with --allow-untested.',
+        )
+    changes: dict[str, object] = {
+        "environment": str(environment.folder) if environment else None,
+        "checkout": str(source.work_tree) if source.work_tree else None,
+    }
+    if wishes.test_timeout_s is not None:
+        changes["timeout_s"] = wishes.test_timeout_s
+    return command.model_copy(update=changes)
+
+
+def _command(
+    wishes: Wishes, recipe: Recipe, source: Source, base: Base, *, python: str
+) -> TestCommand | None:
+    if wishes.test is not None:
+        try:
+            words = shlex.split(wishes.test)
+        except ValueError as error:
+            raise ContractError(f"--test {wishes.test!r} cannot be split into words: {error}.") from error
+        if not words:
+            raise ContractError("--test is empty.", suggestion='For instance --test "python -m pytest -q".')
+        env = dict(recipe.test.env) if recipe.test else {}
+        return TestCommand(command=tuple(words), env=env, found_in="option")
+    if recipe.test is not None:
+        return recipe.test.as_command("recipe")
+    with _reading(source) as repository:
+        return find_test_command(HubView(repository, base.commit), python=python)
+
+
+def _reading(source: Source) -> Hub:
+    """The user's repository as a place to read snapshots from; nothing is written there."""
+    return Hub(str(source.git_dir), source.git_dir, source.object_format, None)
+
+
+def _allowed(words: Sequence[str]) -> tuple[str, ...]:
+    known = [str(effect) for effect in Effect]
+    found = [one for word in words for one in re.split(r"[,\s]+", word) if one]
+    for one in found:
+        if one not in known:
+            hint = nearest(one, known)
+            raise ContractError(
+                f"--allow {one!r} is no effect; there are {', '.join(known)}.",
+                suggestion=f"Did you mean {hint!r}?" if hint else "",
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def _limits(words: Sequence[str]) -> Limits:
+    known = list(Limits.model_fields)
+    values: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in known:
+            hint = nearest(name, known)
+            raise ContractError(
+                f"--limit {word!r} is not NAME=VALUE with a name of {', '.join(known)}.",
+                suggestion=f"Did you mean {hint!r}?" if hint and hint != name else "",
+            )
+        values[name] = value.strip()
+    return _checked_limits(values)
+
+
+def _checked_limits(values: Mapping[str, str]) -> Limits:
+    try:
+        return Limits.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ContractError(f"--limit {first['loc'][0]}={first['input']}: {first['msg'].lower()}.") from error
+
+
+def _branch(recipe: str, task: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", recipe.lower()).strip("-") or "refactor"
+    return f"rolecall/{slug}-{short(task)}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

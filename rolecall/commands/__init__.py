@@ -1,0 +1,1 @@
+"""The commands of `rolecall`, one module each; `rolecall.command_table` says when one is imported."""

@@ -1,0 +1,25 @@
+"""`python -m tester`: takes test actions from the bus until it is told to stop."""
+
+import os
+import sys
+
+from bus.program import run_role
+from bus.runtime import RoleSpec
+from bus.settings import RoleSettings
+from schemas.contracts import builtin_contracts
+from workspace.children import ChildSettings, ChildWorkers
+from workspace.job import SandboxMode
+
+
+def build(settings: RoleSettings) -> tuple[RoleSpec, ChildWorkers]:
+    """What this process serves, and a warm child per slot that does the work."""
+    served = tuple(one for one in builtin_contracts() if one.pool == "tester")
+    scratch = settings.state_dir / "scratch" / f"tester-{os.getpid()}"
+    cache = settings.state_dir / "cache" / "tester"
+    sandbox = SandboxMode(settings.sandbox)
+    child = ChildSettings("tester.work:handle", settings.hub_place, scratch, cache, sandbox)
+    return RoleSpec("tester", "tester", served, {}, settings.slots), ChildWorkers(child, settings.slots)
+
+
+if __name__ == "__main__":
+    sys.exit(run_role("tester", build))
