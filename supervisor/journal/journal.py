@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
+    URL,
     Connection,
     Engine,
     Table,
@@ -78,7 +79,8 @@ class Journal:
     @classmethod
     def open(cls, path: Path) -> "Journal":
         """Open or create the journal. Raises SettingsError where it cannot be used, with the way out."""
-        engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
+        place = URL.create("sqlite", database=str(path))
+        engine = create_engine(place, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
         event.listen(engine, "connect", _prepare)
         journal = cls(engine)
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Engine, create_engine, select
+from sqlalchemy import URL, Engine, create_engine, select
 from sqlalchemy.exc import OperationalError
 
 from schemas.contracts import ContractDocument, parse_contract
@@ -66,9 +66,9 @@ class JournalReader:
                 "There is no journal yet: nothing was ever submitted in this environment.",
                 suggestion="Start with `rolecall run`, or name the environment (ROLECALL_ENVIRONMENT).",
             )
-        engine = create_engine(
-            f"sqlite:///file:{quote(str(path))}?mode=ro&uri=true", connect_args={"timeout": 10}
-        )
+        read_only = {"mode": "ro", "uri": "true"}
+        place = URL.create("sqlite", database=f"file:{quote(str(path))}", query=read_only)
+        engine = create_engine(place, connect_args={"timeout": 10})
         try:
             with engine.connect() as connection:
                 version = connection.execute(select(t.meta.c.value).limit(1)).first()

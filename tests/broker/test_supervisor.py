@@ -15,7 +15,7 @@ async def test_a_submitted_recipe_lands_rule_by_rule(tmp_path: Path) -> None:
 
         assert await fleet.ended(task) == "completed"
 
-        head = fleet.hub.refs(f"refs/rolecall/{task}/head")[f"refs/rolecall/{task}/head"]
+        head = fleet.head(task)
         assert files_at(fleet.hub, head)["b.py"] == b"eins = 2\nzwei = 3\n"
 
 
@@ -26,7 +26,7 @@ async def test_the_same_request_gives_the_same_commits(tmp_path: Path) -> None:
             fleet.shards = shards
             task = await fleet.submit(recipe(("one", "eins"), ("two", "zwei")))
             assert await fleet.ended(task) == "completed"
-            heads.append(fleet.hub.refs(f"refs/rolecall/{task}/head")[f"refs/rolecall/{task}/head"])
+            heads.append(fleet.head(task))
 
         assert heads[0] == heads[1]
 

@@ -19,9 +19,7 @@ from tests.e2e.terminals import Terminal, commits, need_services, pids, shop, st
 # A lost worker is noticed after three missed heartbeats.
 pytestmark = pytest.mark.timeout(300)
 
-BODY = "".join(
-    f"def f{n}(items):\n    return add_all([one + {n} for one in items])\n\n\n" for n in range(60)
-)
+BODY = "".join(f"def f{n}(items):\n    return add_all([one + {n} for one in items])\n\n\n" for n in range(60))
 FILES = {
     **{f"shop/m{n:02d}.py": f"from shop.price import add_all\n\n\n{BODY}" for n in range(24)},
     "shop/__init__.py": "",
