@@ -232,6 +232,11 @@ class Fleet:
         self._life.cancel()
         await asyncio.wait({self._life})
 
+    @property
+    def lease_clock_stands(self) -> bool:
+        """True while no probe of the supervisor comes round."""
+        return self.supervisor is not None and self.supervisor.fleet.steady_since(now_us()) is None
+
     # ---- clients -------------------------------------------------------------------------------------------------
 
     async def submit(self, recipe: dict[str, Any], *, task: str = "", **changes: Any) -> str:
