@@ -48,10 +48,10 @@ def decode(raw: bytes) -> Envelope:
     return envelope
 
 
-def decode_envelope(raw: bytes) -> Envelope:
+def decode_envelope(raw: bytes, *, limit: int = MAX_ENVELOPE_BYTES) -> Envelope:
     """The envelope, its body not yet checked. Raises ContractError."""
-    if len(raw) > MAX_ENVELOPE_BYTES:
-        raise ContractError(f"The message has {len(raw)} bytes; {MAX_ENVELOPE_BYTES} are allowed.")
+    if len(raw) > limit:
+        raise ContractError(f"The message has {len(raw)} bytes; {limit} are allowed.")
     try:
         fields = msgpack.unpackb(raw, unicode_errors="surrogateescape")
     except (ValueError, TypeError, RecursionError) as error:

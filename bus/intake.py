@@ -11,6 +11,9 @@ from schemas.clock import now_us
 from schemas.envelope import Envelope
 from schemas.errors import ContractError
 
+# What RabbitMQ 4 lets through at most; more was never a message.
+LARGEST_READ_BYTES = 16 * 1024 * 1024
+
 
 class Intake:
     """Reads deliveries of one environment.
@@ -57,7 +60,7 @@ class Intake:
             envelope = codec.decode_envelope(raw)
             body = codec.body_of(envelope)
         except ContractError as error:
-            return envelope, None, str(error)
+            return envelope or _sender_at_least(raw), None, str(error)
         if envelope.environment != self._environment:
             return envelope, body, f"It comes from another environment, {envelope.environment!r}."
         if self._roles_of_users is not None:
@@ -69,3 +72,11 @@ class Intake:
                     f"It claims to come from {envelope.sender.role!r}, but the broker says {user!r}.",
                 )
         return envelope, body, None
+
+
+def _sender_at_least(raw: bytes) -> Envelope | None:
+    """Who sent a message that is too large, and about what: a handoff that is parked still ends its attempt."""
+    try:
+        return codec.decode_envelope(raw, limit=LARGEST_READ_BYTES)
+    except ContractError:
+        return None

@@ -13,7 +13,8 @@ from workspace.entries import NewFile
 from workspace.hub import Hub
 from workspace.refs import attempt_ref
 
-Answer = Callable[[Action, Callable[[str], None]], Awaitable[Handoff]]
+OnNote = Callable[[str], None]
+Answer = Callable[[Action, OnNote], Awaitable[Handoff]]
 
 
 class Place(Protocol):
@@ -39,7 +40,7 @@ def handoff(action: Action, outcome: Outcome = Outcome.DONE, **fields: Any) -> H
 
 
 def default_answers(fleet: Place) -> dict[str, Answer]:
-    async def plan(action: Action, note: Callable[[str], None]) -> Handoff:
+    async def plan(action: Action, note: OnNote) -> Handoff:
         cuts = ["", *(f"{letter}" for letter in "bcdefgh"[: fleet.shards - 1])]
         shards = tuple(Shard(start=a, stop=b) for a, b in zip(cuts, [*cuts[1:], None], strict=True))
         rules = tuple(
@@ -56,14 +57,14 @@ def default_answers(fleet: Place) -> dict[str, Answer]:
         made = Plan(revision=action.input["revision"], reason="as asked", rules=rules)
         return handoff(action, output={"plan": made.model_dump(mode="json")})
 
-    async def change(action: Action, note: Callable[[str], None]) -> Handoff:
+    async def change(action: Action, note: OnNote) -> Handoff:
         return change_files(fleet.hub, action)
 
-    async def review(action: Action, note: Callable[[str], None]) -> Handoff:
+    async def review(action: Action, note: OnNote) -> Handoff:
         gates = RESULT_GATES | {action.input["proof"]}
         return handoff(action, verdict=Verdict.PASS, output={"gates": dict.fromkeys(gates, "pass")})
 
-    async def test(action: Action, note: Callable[[str], None]) -> Handoff:
+    async def test(action: Action, note: OnNote) -> Handoff:
         output = {"passed": 3, "failed": 0, "skipped": 0, "duration_ms": 5, "results": None}
         return handoff(action, verdict=Verdict.PASS, output=output)
 

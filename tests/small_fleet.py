@@ -202,6 +202,7 @@ class Fleet:
             )
             self._stop = asyncio.Event()
             self._life = asyncio.create_task(self.supervisor.run(self._stop))
+            self._life.add_done_callback(lambda life: life.cancelled() or life.exception())
             await asyncio.wait({self._life})
             # What a dead process had under way in its threads is over before the next one has the lock.
             await hub_work.close()
@@ -221,14 +222,20 @@ class Fleet:
         """Stop it in order, as SIGTERM does."""
         self._wanted.clear()
         self._stop.set()
-        if self._life is not None:
+        if self._life is not None and not self._life.done():
             await asyncio.wait({self._life})
 
     async def kill_supervisor(self) -> None:
         """End it wherever it stands; it starts again."""
-        if self._life is not None:
-            self._life.cancel()
-            await asyncio.wait({self._life})
+        await self.wait(lambda: self._life is not None and not self._life.done())
+        assert self._life is not None
+        self._life.cancel()
+        await asyncio.wait({self._life})
+
+    @property
+    def lease_clock_stands(self) -> bool:
+        """True while no probe of the supervisor comes round."""
+        return self.supervisor is not None and self.supervisor.fleet.steady_since(now_us()) is None
 
     # ---- clients -------------------------------------------------------------------------------------------------
 

@@ -9,4 +9,5 @@ def quick_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("supervisor.loop.TICK_S", 0.05)
     monkeypatch.setattr("supervisor.fleet.SUSPECT_US", 700_000)
     monkeypatch.setattr("supervisor.fleet.LOST_US", 1_000_000)
+    monkeypatch.setattr("supervisor.fleet.CLOCK_STEP_US", 300_000)
     monkeypatch.setattr("supervisor.saga.attempts.OUTAGE_GRACE_S", 1)
