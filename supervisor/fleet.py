@@ -1,9 +1,10 @@
 """The roll call: which processes are there, what they serve and run, and who is lost.
 
-Nothing here is journaled; after a start everything is learned again from announcements and heartbeats. Silence is
-measured on the lease clock, which runs only while the supervisor's own probe comes round: an outage of the broker or
-of the supervisor ends no lease by itself. Heartbeats overtake what waits in the supervisor's queue, so they are only
-held against a lease once a probe has shown that everything sent before has been read.
+Nothing here is journaled; after a start everything is learned again from announcements and heartbeats, and only who
+was there before is expected. Silence is measured on the lease clock, which runs only while the supervisor's own probe
+comes round: an outage of the broker or of the supervisor ends no lease by itself. Heartbeats overtake what waits in
+the supervisor's queue, so they are only held against a lease once a probe has shown that everything sent before has
+been read.
 """
 
 from collections.abc import Iterable
@@ -61,6 +62,15 @@ class Fleet:
         self._steady_since = 0
         self._read_until = 0
         self._unheard: dict[str, int] = {}
+
+    def expect(self, worker: Worker) -> None:
+        """A process that was there before this supervisor started: no work for it before it is heard again.
+
+        Raises ContractError if what it served is not what this release knows under that name.
+        """
+        for document in worker.contracts:
+            self.registry.add(document)
+        self.workers[worker.instance] = replace(worker, state=WorkerState.SUSPECT, seen=self.clock)
 
     # ---- what processes say ------------------------------------------------------------------------------------
 

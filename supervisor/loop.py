@@ -118,6 +118,7 @@ class Supervisor:
 
     async def _resume(self) -> None:
         """Take up what an earlier supervisor left: live tasks, their leases, and what the outbox still holds."""
+        self._roll_call.resume(await self._in_database(self._journal.present))
         states = await self._in_database(self._journal.unfinished)
         self._desk.resume(states)
         unsent = await self._in_database(self._journal.unsent)

@@ -4,7 +4,7 @@ What follows for tasks (a lost holder) goes back as facts; what follows for proc
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import structlog
 from pydantic import BaseModel
@@ -12,7 +12,9 @@ from pydantic import BaseModel
 from bus.api import Bus, Delivery, Settlement
 from bus.metrics import Metrics
 from schemas.clock import now_us
+from schemas.contracts import parse_contract
 from schemas.envelope import Envelope
+from schemas.errors import ContractError
 from schemas.messages import ProbeSent, RoleAnnounced, RoleGoodbye, RoleHeartbeat
 from schemas.report import WorkerLine
 from supervisor.fleet import Fleet, Lost
@@ -48,6 +50,14 @@ class RollCall:
         self._dirty: set[str] = set()
         self._probes = 0
         self._log = structlog.get_logger("supervisor.roll_call")
+
+    def resume(self, written: Iterable[bytes]) -> None:
+        """Expect the processes that the supervisor before this one knew: what they serve is known at once."""
+        for data in written:
+            try:
+                self._fleet.expect(_remembered(data))
+            except ContractError as error:  # of another release; it will announce itself
+                self._log.info("A process is not expected.", action="worker_not_expected", reason=str(error))
 
     def takes(self, envelope: Envelope, body: BaseModel, at: int) -> bool:
         """Take in what concerns the fleet; True if the message was of that kind."""
@@ -136,6 +146,24 @@ class RollCall:
             self._metrics.leases_lost.labels(pool=worker.pool if worker else "unknown").inc()
             message = LoseHolder(at, lease.action_id, lease.attempt, lease.instance, one.reason)
             self._report(Fact(lease.task, message))
+
+
+def _remembered(data: bytes) -> Worker:
+    """A process from its journal row; its announcement is wanted again."""
+    said = json.loads(data)
+    line = WorkerLine.model_validate(said["line"])
+    return Worker(
+        instance=line.instance,
+        role=line.role,
+        pool=line.pool,
+        host=line.host,
+        pid=line.pid,
+        version=line.version,
+        slots=line.slots,
+        digest="",
+        contracts=tuple(parse_contract(one, origin=line.instance) for one in said["contracts"]),
+        engines=line.engines,
+    )
 
 
 def _row(worker: Worker | None) -> Row | None:

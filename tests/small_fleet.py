@@ -23,7 +23,7 @@ from bus.workers import InLoopWorkers
 from schemas.action import Action
 from schemas.clock import new_id, now_us
 from schemas.contracts import ContractDocument, ContractRegistry
-from schemas.envelope import Envelope, Sender
+from schemas.envelope import MAX_INLINE_BYTES, Envelope, Sender
 from schemas.handoff import Handoff
 from schemas.messages import TaskCancelRequested, TaskSubmitted
 from schemas.task import TaskRequest, TestCommand
@@ -36,7 +36,7 @@ from supervisor.minting import Mint
 from tests.small_answers import Answer, default_answers
 from tests.unit.workspace_repos import root_commit
 from workspace.hub import Hub
-from workspace.refs import base_ref, head_ref
+from workspace.refs import base_ref, head_ref, task_refs
 
 ENVIRONMENT = "test"
 LIMIT_S = 30.0
@@ -253,7 +253,13 @@ class Fleet:
             "test": TestCommand(command=("true",)),
         }
         request = TaskRequest(**{**fields, **changes})
-        await self.say("task.submitted", TaskSubmitted(request=request).model_dump(), task)
+        data = request.model_dump_json().encode()
+        if len(data) <= MAX_INLINE_BYTES:
+            body = TaskSubmitted(request=request)
+        else:
+            oid = self.hub.write_blob(data, ref=f"{task_refs(task)}request")
+            body = TaskSubmitted(request_blob=oid)
+        await self.say("task.submitted", body.model_dump(), task)
         return task
 
     async def cancel(self, task: str) -> None:

@@ -153,6 +153,12 @@ class Journal:
             known = list(connection.scalars(select(t.tasks.c.task).where(t.tasks.c.task.in_(tasks))))
             return {task: replay(task, _events(connection, task)) for task in known}
 
+    def present(self) -> list[bytes]:
+        """What was written of the processes that were there when the last supervisor ended."""
+        query = select(t.workers.c.data).where(t.workers.c.state.not_in(("lost", "gone")))
+        with self._engine.connect() as connection:
+            return [bytes(data) for data in connection.scalars(query)]
+
     def unsent(self) -> list[Row]:
         """What the outbox still holds, oldest first."""
         query = select(t.outbox).where(t.outbox.c.sent_at.is_(None)).order_by(t.outbox.c.seq)

@@ -72,7 +72,7 @@ def _follow(lines: dict[str, _Line], event: ev.Event, handoff: Handoff | None) -
             line = lines[action_id]
             outcome = event.code if event.code in _LOST else "failed"
             _end(line, attempt, event.instance, at=at, outcome=outcome, reason=reason, handoff=handoff)
-            _end_others(line, at, "failed", reason)
+            _end_others(line, at, outcome, reason)
         case ev.ActionEnded(action_id=action_id, attempt=attempt, at=at):
             line = lines[action_id]
             line.ended_at, line.outcome = at, str(event.outcome)

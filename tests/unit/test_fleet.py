@@ -1,6 +1,6 @@
 """The roll call: who is there, what they hold, and who is lost, on the lease clock only."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -412,6 +412,22 @@ def test_a_process_that_announces_itself_after_a_restart_keeps_its_leases() -> N
     around.announce()
 
     assert around.pass_time(10) == []
+
+
+def test_who_was_there_before_a_restart_is_expected_and_serves_once_it_is_heard() -> None:
+    around = Field()
+    known = Field()
+    known.announce(contracts=(served(contract(pool="executor")),))
+    around.fleet.expect(replace(known.fleet.workers[W1], digest=""))
+    around.hold()
+
+    expected = (around.fleet.serves("count.words@1"), around.fleet.slots("executor"))
+    orders = around.beat(W1, ("a-1", 1))[1]
+
+    assert expected == (True, 0)
+    assert orders == [Order("executor", W1, announce=True)]
+    assert around.fleet.slots("executor") == 2
+    assert set(reasons(around.pass_time(19))) == {("a-1", "its process was lost")}
 
 
 # ---- goodbye -----------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def test_of_two_holders_one_fails_and_the_other_is_lost(tmp_path: Path) -> None:
 
     assert attempts_of(traced(tmp_path), "one.s0")[:2] == [
         (1, W1, "failed", "handed off: crash"),
-        (1, W2, "failed", "lost: the worker was lost: its process was lost"),
+        (1, W2, "lost", "lost: the worker was lost: its process was lost"),
     ]
 
 
@@ -154,8 +154,8 @@ def test_an_attempt_that_nobody_accepted_and_one_that_never_reported_have_ends(t
         world.run()
 
     assert attempts_of(traced(tmp_path), "one.s0")[:2] == [
-        (1, "", "failed", "not_accepted: no worker accepted it in time"),
-        (2, W1, "failed", "overdue: its worker did not report in time"),
+        (1, "", "not_accepted", "not_accepted: no worker accepted it in time"),
+        (2, W1, "overdue", "overdue: its worker did not report in time"),
     ]
 
 
