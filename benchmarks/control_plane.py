@@ -70,7 +70,9 @@ def run_noops(one: Stack, steps: int) -> tuple[float, str]:
     told = trace(reader, task)
     reader.close()
     noops = [action for action in told.actions if action.kind == "change"]
-    starts = [attempt.dispatched_at for action in noops for attempt in action.attempts if attempt.dispatched_at]
+    starts = [
+        attempt.dispatched_at for action in noops for attempt in action.attempts if attempt.dispatched_at
+    ]
     ends = [action.ended_at for action in noops if action.ended_at]
     if len(ends) != steps:
         raise SystemExit(f"{len(ends)} of {steps} actions ended")

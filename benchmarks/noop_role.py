@@ -91,4 +91,6 @@ def build_planner(settings: RoleSettings) -> tuple[RoleSpec, Workers]:
 
 if __name__ == "__main__":
     which, *rest = sys.argv[1:]
-    sys.exit(run_role("bench", build_noop, rest) if which == "bench" else run_role("planner", build_planner, rest))
+    sys.exit(
+        run_role("bench", build_noop, rest) if which == "bench" else run_role("planner", build_planner, rest)
+    )

@@ -1,8 +1,8 @@
 """The gate `ruff`: nothing new for E9 and F (syntax, undefined names, unused imports), by ruff without any settings.
 
 Counted per file and rule against the base, so findings that were there before do not count and moved lines do not
-matter. An import that a `lint.fix` leaves unused is told and no fault: the rule's author named ruff's rules, and its
-own fix for F401 is one of them. The files are written under numbered folders with their own names: ruff treats `__init__.py` and `.pyi`
+matter. An import that is unused now is told and no fault in two cases: after a `lint.fix`, whose author named ruff's
+rules (its own fix for F401 is one of them), and in an `__init__.py`, where others may import it from. The files are written under numbered folders with their own names: ruff treats `__init__.py` and `.pyi`
 differently, and leaves out folders called `build` or `venv`.
 """
 
@@ -55,8 +55,8 @@ def ruff(case: Case, scratch: Path) -> GateReport:
         for n, change in enumerate(readable)
         for one in _new(before.get(n, []), after.get(n, []))
     ]
-    told = [_finding(*one) for one in fresh if _is_left_over(case, one[1])]
-    found = [_finding(*one) for one in fresh if not _is_left_over(case, one[1])]
+    told = [_finding(*one) for one in fresh if _is_left_over(case, *one)]
+    found = [_finding(*one) for one in fresh if not _is_left_over(case, *one)]
     counts |= {"before": sum(map(len, before.values())), "after": sum(map(len, after.values()))}
     report = judge("ruff", found, clean=f"nothing new for {_RULES}", counts=counts)
     return _with_left_over(report, told) if told else report
@@ -125,8 +125,11 @@ def _new(before: Sequence[_Lint], after: Sequence[_Lint]) -> list[_Lint]:
     return fresh
 
 
-def _is_left_over(case: Case, lint: _Lint) -> bool:
-    return lint.rule == _UNUSED_IMPORT and case.contract.partition("@")[0] == "lint.fix"
+def _is_left_over(case: Case, change: Change, lint: _Lint) -> bool:
+    may_stay = (
+        case.contract.partition("@")[0] == "lint.fix" or PurePosixPath(change.path).name == "__init__.py"
+    )
+    return lint.rule == _UNUSED_IMPORT and may_stay
 
 
 def _with_left_over(report: GateReport, told: Sequence[Finding]) -> GateReport:

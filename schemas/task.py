@@ -41,7 +41,8 @@ class TaskRequest(Strict):
     """One request of a user, complete: nothing else is looked up later.
 
     `recipe` is the checked recipe as data. `base` is a commit that is already in the hub. `allow` lists the
-    effects granted at submission (`deletions`, `lock-files`, `build-files`, `ci-files`, `links`, `modes`).
+    effects granted at submission (`deletions`, `lock-files`, `build-files`, `ci-files`, `links`, `modes`,
+    `git-files`, `submodules`, `line-ends`, `encodings`) and contracts of high risk by name.
     """
 
     recipe: dict[str, Any]

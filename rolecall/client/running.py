@@ -19,7 +19,7 @@ from rolecall.client.submission import submit
 from rolecall.client.terminal import is_conversation
 from rolecall.processes.joining import joined
 from rolecall.processes.rabbitmq_install import find_rabbitmq
-from schemas.errors import ExitCode
+from schemas.errors import ExitCode, SettingsError
 from workspace.job import SandboxMode
 from workspace.sandbox import check_sandbox
 
@@ -66,13 +66,21 @@ def _served(settings: Settings, how: How, say: Callable[[str], None]) -> Iterato
     Yields the settings that lead there, and how to find out that it is gone.
     """
     stack = live_connection(settings.state_dir)
-    if stack is None and settings.broker_url is not None and settings.hub is not None:
-        yield settings, lambda: True
-        return
+    is_elsewhere = settings.broker_url is not None and (
+        stack is None or stack.broker_url != settings.broker_url
+    )
+    if is_elsewhere:
+        asyncio.run(_reach_broker(settings))  # said at once, and not after the start of everything else
+        if settings.hub is not None:
+            yield settings, lambda: True
+            return
+        if stack is not None:
+            raise SettingsError(
+                f"The stack of environment {settings.environment!r} runs on another broker.",
+                suggestion="Leave --broker out to use it, or name another --environment.",
+            )
     if stack is None:
         check_tests_can_run(settings)
-    if stack is None and settings.broker_url is not None:
-        asyncio.run(_reach_broker(settings))  # said at once, and not after the start of everything else
     with joined(settings, _up_options(settings, how), say=say) as connection:
         place = replace(settings, broker_url=connection.broker_url, hub=connection.hub)
         yield place, lambda: live_connection(place.state_dir) is not None

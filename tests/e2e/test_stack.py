@@ -69,7 +69,7 @@ def test_a_task_is_told_by_every_reading_command_under_a_part_of_its_id(
 
     assert watched.returncode == ExitCode.OK, watched.stdout + watched.stderr
     assert json.loads(watched.stdout)["status"] == "completed"
-    assert "testing the unchanged repository" in watched.stderr
+    assert "everything landed" in watched.stderr
     short = task[-8:]
     assert branches(repository) == []
     assert running.data("status", short)["status"] == "completed"
@@ -94,6 +94,22 @@ def test_a_task_is_told_by_every_reading_command_under_a_part_of_its_id(
     assert branches(repository) == [report["branch"]]
     assert "already" in running.run("deliver", short).stdout
     wait(lambda: running.data("report", short)["delivered"] == report["branch"])
+
+
+def test_a_wrong_password_and_another_broker_are_told_apart(running: Terminal, tmp_path: Path) -> None:
+    repository, recipe = shop(tmp_path)
+    connection = live_connection(running.state_dir)
+    assert connection is not None
+    wrong = re.sub(r":[^:@/]+@", ":wrong@", connection.broker_url)
+    same = connection.broker_url.rstrip("/") + "/%2F"
+
+    refused = running.run("run", *running.order(repository, recipe), "--yes", "--broker", wrong)
+    other = running.run("run", *running.order(repository, recipe), "--yes", "--broker", same)
+
+    assert refused.returncode == ExitCode.BROKER_UNREACHABLE, refused.stderr
+    assert other.returncode == ExitCode.USAGE
+    assert "runs on another broker" in other.stderr
+    assert len((refused.stderr + other.stderr).strip().splitlines()) == 2
 
 
 def test_what_is_not_there_gets_one_line_that_helps(running: Terminal, tmp_path: Path) -> None:
