@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha1
-from typing import Any
+from typing import Any, TypeVar
 
 from schemas.handoff import Failure, Finding, Handoff
 from schemas.plan import Plan, PlannedRule
@@ -28,8 +28,10 @@ from supervisor.saga.messages import (
     Submit,
     Tick,
 )
+from supervisor.saga.moves import RuleStatus
 from supervisor.saga.state import ActionKind, ContractFacts, Proof, RuleRequest, TaskState
 
+C = TypeVar("C", bound=Command)
 SECOND = 1_000_000
 BASE = "b" * 40
 EVERYONE = frozenset({"executor", "reviewer", "tester", "planner"})
@@ -138,6 +140,23 @@ class World:
                 return
             self.obey(self.outbox.popleft())
         raise AssertionError("the task does not come to rest")
+
+    def until(self, kind: type[C]) -> C:
+        """Run up to the next command of this kind, which is for the test to carry out."""
+        if self.state.request is None:
+            self.submit()
+        while True:
+            if not self.outbox:
+                self.fill()
+            command = self.outbox.popleft()
+            if isinstance(command, kind):
+                return command
+            self.obey(command)
+
+    @property
+    def statuses(self) -> list[RuleStatus]:
+        """How each rule stands."""
+        return [one.status for one in self.state.rules]
 
     def fill(self, slots: int = 4) -> None:
         """Offer free slots wherever there is work."""

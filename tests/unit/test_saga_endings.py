@@ -1,13 +1,11 @@
 """How a task ends: canceled, out of time, out of actions, nobody there, its head moved away; and what follows."""
 
-import pytest
-
 from schemas.handoff import Handoff
 from schemas.task import Limits
-from schemas.words import Outcome, TaskStatus, Verdict
+from schemas.words import Outcome, TaskStatus
 from supervisor.saga import events as ev
-from supervisor.saga.commands import Command, Compose, Dispatch, MoveHead, StopAction
-from supervisor.saga.messages import Cancel, ComposeDone, Deliver, HeadDone
+from supervisor.saga.commands import Dispatch, MoveHead, StopAction
+from supervisor.saga.messages import Cancel, Deliver, HeadDone
 from supervisor.saga.moves import Phase, RuleStatus
 from supervisor.saga.state import ActionKind, Proof
 from tests.unit.saga_world import (
@@ -17,34 +15,15 @@ from tests.unit.saga_world import (
     commit_id,
     done,
     failed,
-    red,
     request,
     rule,
     unchanged,
 )
 
 
-def until(world: World, kind: type[Command]) -> Command:
-    """Run the task up to the next command of this kind, which is not carried out."""
-    if world.state.request is None:
-        world.submit()
-    while True:
-        if not world.outbox:
-            world.fill()
-        command = world.outbox.popleft()
-        if isinstance(command, kind):
-            return command
-        world.obey(command)
-
-
-def statuses(world: World) -> list[RuleStatus]:
-    return [one.status for one in world.state.rules]
-
-
 def test_a_cancel_stops_what_runs_and_names_what_does_not_land() -> None:
     world = World((rule("one"), rule("two")), shard_count=1)
-    dispatch = until(world, Dispatch)
-    assert isinstance(dispatch, Dispatch)
+    dispatch = world.until(Dispatch)
     world.accept(dispatch)
     world.commands.clear()
 
@@ -63,19 +42,18 @@ def test_a_cancel_stops_what_runs_and_names_what_does_not_land() -> None:
 
 def test_what_landed_before_a_cancel_stays_landed() -> None:
     world = World((rule("one"), rule("two")), shard_count=1, run_ahead=False)
-    until(world, MoveHead)
+    world.until(MoveHead)
     world.tell(HeadDone(world.at, world.state.moving_to or "", moved=True))
 
     world.tell(Cancel(world.at, "enough"))
 
-    assert statuses(world) == [RuleStatus.LANDED, RuleStatus.UNLANDED]
+    assert world.statuses == [RuleStatus.LANDED, RuleStatus.UNLANDED]
     assert world.state.status is TaskStatus.CANCELED
 
 
 def test_a_cancel_while_the_head_is_moved_waits_for_the_move_and_tells_what_landed() -> None:
     world = World((rule("one"), rule("two")), shard_count=1, run_ahead=False)
-    move = until(world, MoveHead)
-    assert isinstance(move, MoveHead)
+    move = world.until(MoveHead)
 
     world.tell(Cancel(world.at, "enough"))
     between = world.state.status
@@ -84,25 +62,24 @@ def test_a_cancel_while_the_head_is_moved_waits_for_the_move_and_tells_what_land
 
     assert between is TaskStatus.WORKING
     assert (world.state.status, world.state.reason) == (TaskStatus.CANCELED, "canceled: enough")
-    assert statuses(world) == [RuleStatus.LANDED, RuleStatus.UNLANDED]
+    assert world.statuses == [RuleStatus.LANDED, RuleStatus.UNLANDED]
     assert world.state.head == move.new
 
 
 def test_a_cancel_while_the_move_of_the_head_fails_lands_nothing() -> None:
     world = World((rule("one"),), shard_count=1)
-    move = until(world, MoveHead)
-    assert isinstance(move, MoveHead)
+    move = world.until(MoveHead)
 
     world.tell(Cancel(world.at, "enough"))
     world.tell(HeadDone(world.at, move.new, moved=False))
 
     assert (world.state.status, world.state.reason) == (TaskStatus.CANCELED, "canceled: enough")
-    assert (statuses(world), world.state.head) == ([RuleStatus.UNLANDED], world.request.base)
+    assert (world.statuses, world.state.head) == ([RuleStatus.UNLANDED], world.request.base)
 
 
 def test_nothing_new_begins_while_a_task_ends() -> None:
     world = World((rule("one"), rule("two", file_shardable=False)), shard_count=1)
-    move = until(world, MoveHead)
+    world.until(MoveHead)
     world.tell(Cancel(world.at, "enough"))
     world.outbox.clear()
 
@@ -110,13 +87,11 @@ def test_nothing_new_begins_while_a_task_ends() -> None:
     world.tick(10_000)
 
     assert (list(world.outbox), world.state.status) == ([], TaskStatus.WORKING)
-    assert isinstance(move, MoveHead)
 
 
 def test_a_head_that_somebody_else_moved_ends_the_task() -> None:
     world = World((rule("one"),), shard_count=1)
-    move = until(world, MoveHead)
-    assert isinstance(move, MoveHead)
+    move = world.until(MoveHead)
 
     world.tell(HeadDone(world.at, move.new, moved=False))
 
@@ -126,8 +101,7 @@ def test_a_head_that_somebody_else_moved_ends_the_task() -> None:
 
 def test_a_hub_that_refuses_to_move_the_head_is_named() -> None:
     world = World((rule("one"),), shard_count=1)
-    move = until(world, MoveHead)
-    assert isinstance(move, MoveHead)
+    move = world.until(MoveHead)
 
     world.tell(HeadDone(world.at, move.new, moved=False, reason="the hub refused it: disk full"))
 
@@ -136,7 +110,7 @@ def test_a_hub_that_refuses_to_move_the_head_is_named() -> None:
 
 def test_the_end_of_a_move_that_was_not_asked_for_is_ignored() -> None:
     world = World((rule("one"),), shard_count=1)
-    until(world, MoveHead)
+    world.until(MoveHead)
     before = world.state
 
     world.tell(HeadDone(world.at, commit_id("another"), moved=True))
@@ -238,8 +212,7 @@ def test_an_outage_of_our_own_does_not_count_as_the_absence_of_a_role() -> None:
 
 def test_a_planner_that_gives_nothing_ends_the_task() -> None:
     world = World((rule("one"),), request=request(limits=Limits(attempts_per_step=1)))
-    planner = until(world, Dispatch)
-    assert isinstance(planner, Dispatch)
+    planner = world.until(Dispatch)
     assert planner.spec.kind is ActionKind.PLAN
 
     world.accept(planner)
@@ -299,100 +272,6 @@ def test_a_recipe_that_changes_nothing_needs_no_test() -> None:
     world.run()
 
     assert (world.state.status, world.state.reason) == (TaskStatus.COMPLETED, "everything ran")
-
-
-def test_a_candidate_is_not_tested_again_because_the_one_below_it_landed() -> None:
-    world = World((rule("one"), rule("two")), shard_count=1)
-    waiting: list[Dispatch] = []
-
-    def test(one: Dispatch) -> None:
-        waiting.append(one)
-
-    world.test = test
-    world.submit()
-    world.run()
-    first, second = waiting
-    world.hand_off(done(first, verdict=Verdict.PASS))
-    world.run()
-    world.hand_off(done(second, verdict=Verdict.PASS))
-    world.run()
-
-    assert world.state.status is TaskStatus.COMPLETED
-    assert len(world.steps_of(ActionKind.TEST)) == 2
-
-
-def test_the_test_of_a_commit_that_a_later_one_covers_is_stopped() -> None:
-    world = World((rule("one"), rule("two"), rule("three")), shard_count=1)
-    waiting: list[Dispatch] = []
-
-    def test(one: Dispatch) -> None:
-        waiting.append(one)
-
-    world.test = test
-    world.submit()
-    world.run()
-    world.hand_off(done(waiting[1], verdict=Verdict.PASS))
-    world.run()
-
-    stopped = [one.action_id for one in world.commands if isinstance(one, StopAction)]
-    assert stopped == [waiting[0].spec.action_id]
-    assert statuses(world) == [RuleStatus.LANDED, RuleStatus.LANDED, RuleStatus.COMPOSED]
-    assert [one.tested for one in world.names(ev.RuleLanded)] == [None, Verdict.PASS]
-
-
-def test_a_dropped_rule_ends_the_tests_of_what_stands_on_it() -> None:
-    world = World((rule("one"), rule("two")), shard_count=1)
-    waiting: list[Dispatch] = []
-
-    def test(one: Dispatch) -> None:
-        waiting.append(one)
-
-    world.test = test
-    world.submit()
-    world.run()
-    world.hand_off(red(waiting[0]))
-
-    stopped = [one.action_id for one in world.commands if isinstance(one, StopAction)]
-    assert stopped == [waiting[1].spec.action_id]
-    assert statuses(world)[0] is RuleStatus.UNLANDED
-
-
-def test_a_rule_whose_own_results_conflict_is_named_with_the_paths() -> None:
-    world = World((rule("one"), rule("two")), shard_count=1)
-    compose = until(world, Compose)
-    assert isinstance(compose, Compose)
-
-    world.tell(
-        ComposeDone(world.at, 0, compose.generation, compose.base, None, conflicts=("a", "b", "c", "d"))
-    )
-    world.run()
-
-    assert world.state.rules[0].reason == "two of its steps changed the same path: a, b, c"
-    assert statuses(world) == [RuleStatus.UNLANDED, RuleStatus.LANDED]
-
-
-@pytest.mark.parametrize("generation", [0, 2])
-def test_a_candidate_of_another_run_of_the_rule_is_ignored(generation: int) -> None:
-    world = World((rule("one"),), shard_count=1)
-    compose = until(world, Compose)
-    assert isinstance(compose, Compose)
-    before = world.state
-
-    world.tell(ComposeDone(world.at, 0, generation, compose.base, commit_id("old")))
-
-    assert world.state == before
-
-
-def test_a_rule_that_was_unchanged_on_what_fell_is_asked_again() -> None:
-    world = World((rule("one"), rule("two")), shard_count=1)
-    world.test = lambda one: red(one)
-    world.change = lambda one: (
-        unchanged(one) if one.spec.rule_id == "two" and one.spec.step == "two.s0" else changed(one)
-    )
-    world.submit()
-    world.run()
-
-    assert world.steps_of(ActionKind.CHANGE) == ["one.s0", "two.s0", "two.g2.s0"]
 
 
 def test_a_branch_is_recorded_once_also_after_the_end() -> None:
