@@ -15,6 +15,7 @@ from workspace.hub import Hub
 
 JOURNAL_FILE = "journal.sqlite"
 HUB_FOLDER = "hub.git"
+LOCK_FILE = "supervisor.lock"
 KEY_FILE = Path("keys") / "grants.ed25519"
 
 
@@ -46,7 +47,7 @@ def opened_house(state_dir: Path, hub: str | None = None) -> Iterator[House]:
 @contextmanager
 def _locked(state_dir: Path) -> Iterator[None]:
     # The lock goes with the process, however it ends.
-    handle = os.open(state_dir / "supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(state_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -56,6 +57,9 @@ def _locked(state_dir: Path) -> Iterator[None]:
             suggestion="Use that one, stop it first, or choose another environment (ROLECALL_ENVIRONMENT).",
         ) from error
     try:
+        # Readers of this machine find the process by it (the lock itself tells whether it lives).
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(handle)

@@ -54,13 +54,16 @@ def workers_table(lines: Sequence[WorkerLine], *, now_us: int) -> Table:
             Text(str(line.pid)),
             Text(line.state, style=_WORKER_STYLES.get(line.state, "")),
             Text(f"{duration((now_us - line.heartbeat_at) / 1e6)} ago"),
-            Text(f"{len(line.running)}/{line.slots}"),
-            Text(
-                "\n".join(work(one) for one in line.running) or "nothing",
-                style="" if line.running else "dim",
-            ),
+            Text(f"{len(line.running)}/{line.slots}" if line.slots else ""),
+            Text(_runs(line), style="" if line.running else "dim"),
         )
     return table
+
+
+def _runs(line: WorkerLine) -> str:
+    if line.role == "supervisor":
+        return "keeps the journal"
+    return "\n".join(work(one) for one in line.running) or "nothing"
 
 
 def dead_table(lines: Sequence[DeadLine], *, now_us: int) -> Table:
