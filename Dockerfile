@@ -5,10 +5,13 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends bubblewrap git \
     && rm -rf /var/lib/apt/lists/*
 
+# The user's own number, so that branches in their repository and files in the shared folder are theirs.
+ARG UID=1000
+
 WORKDIR /app
 COPY . .
 RUN pip install --no-cache-dir . \
-    && useradd --create-home --uid 10001 rolecall \
+    && useradd --create-home --uid ${UID} rolecall \
     && install -d -o rolecall -g rolecall -m 700 /state /shared
 
 USER rolecall

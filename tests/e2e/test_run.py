@@ -49,14 +49,28 @@ def test_a_run_starts_a_stack_delivers_and_stops_what_it_started(terminal: Termi
         "def count(shelves):\n    return sum([len(one) for one in shelves])"
     )
     assert _picture(repository) == before
-    wait(lambda: processes_of(terminal) == [])
-    assert live_connection(terminal.state_dir) is None
-    # The story can be told when nothing runs, and the same refactor gives the same commits again.
-    assert terminal.data("status")["status"] == "completed"
+    # The stack of the first run is just ending; the same refactor gives the same commits again.
     again = terminal.run("run", *terminal.order(repository, recipe), "--yes", "--branch", "again")
     assert again.returncode == ExitCode.OK, again.stdout + again.stderr
     assert commits(repository, "again") == commits(repository, branch)
+    wait(lambda: processes_of(terminal) == [])
+    assert live_connection(terminal.state_dir) is None
+    # The story can be told when nothing runs.
+    assert terminal.data("status")["status"] == "completed"
     assert len(terminal.data("list")) == 2
+
+
+def test_two_runs_at_once_share_one_stack(terminal: Terminal, tmp_path: Path) -> None:
+    repository, recipe = shop(tmp_path)
+    words = ("run", *terminal.order(repository, recipe), "--yes", "--branch")
+
+    clients = {name: terminal.start(*words, name) for name in ("one", "two")}
+    said = {name: client.communicate(timeout=300)[0] for name, client in clients.items()}
+
+    assert [client.returncode for client in clients.values()] == [ExitCode.OK] * 2, said
+    assert commits(repository, "one") == commits(repository, "two")
+    assert len({line["instance"] for line in terminal.data("ps", "--all") if line["role"] == "planner"}) == 1
+    wait(lambda: processes_of(terminal) == [])
 
 
 def test_solo_delivers_the_same_commits_and_says_what_it_is(terminal: Terminal, tmp_path: Path) -> None:
@@ -136,6 +150,7 @@ def test_a_broker_that_does_not_answer_is_one_line_and_its_own_code(
     assert said in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert branches(repository) == []
+    assert terminal.run("up", "--broker", url).returncode == ExitCode.BROKER_UNREACHABLE
 
 
 def test_a_rule_that_breaks_the_tests_does_not_land_and_the_others_do(

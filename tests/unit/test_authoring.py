@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -209,13 +210,8 @@ def test_the_example_is_short_imports_only_rolecall_and_does_what_its_contract_s
     context = context_in(tmp_path, hub)
     options = {"role": "licence_headers:LicenceHeaders", "folder": str(EXAMPLE)}
 
-    done = handle(
-        action_for("licence.header@1", example["input"], base),
-        type(context)(
-            **{name: getattr(context, name) for name in ("hub", "scratch", "cache", "note", "sandbox")},
-            options=options,
-        ),
-    )
+    action = action_for("licence.header@1", example["input"], base)
+    done = handle(action, replace(context, options=options))
 
     assert len(source.splitlines()) < 30
     assert {line.split()[1] for line in source.splitlines() if line.startswith(("import", "from"))} == {
