@@ -23,6 +23,10 @@ RESULT_GATES = frozenset(
 FINISHED = frozenset({Outcome.DONE, Outcome.NO_CHANGE})
 
 
+# The gate of `workspace.commit_check` that asks for grants.
+EFFECTS_GATE = "effects"
+
+
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
     """What the commits themselves say about a result: findings against it, and counts."""
@@ -50,6 +54,14 @@ def refusals(spec: ActionSpec, handoff: Handoff, facts: CommitFacts) -> tuple[st
             return _test(handoff)
         case ActionKind.PLAN:
             return () if "plan" in handoff.output else ("it gives no plan",)
+
+
+def not_granted(facts: CommitFacts) -> tuple[tuple[str, str], ...]:
+    """(path, reason) of every effect that was not granted, where there is no other fault; else nothing."""
+    errors = [finding for finding in facts.findings if finding.severity is Severity.ERROR]
+    if any(one.gate != EFFECTS_GATE or one.path is None for one in errors):
+        return ()
+    return tuple((one.path, one.text) for one in errors if one.path is not None)
 
 
 def plan_faults(state: TaskState, plan: Plan, revision: int) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ It does no I/O: the loop writes the work's rows in one transaction and then hand
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import structlog
@@ -16,7 +15,7 @@ from schemas.words import Lane
 from supervisor.dispatching import offers
 from supervisor.fleet import Fleet
 from supervisor.intake import Fact
-from supervisor.journal.journal import Group, Row
+from supervisor.journal.journal import Group, Replayed, Row
 from supervisor.leases import Lease
 from supervisor.minting import Effect, Mint, Minted, Posting
 from supervisor.projecting import record, task_row
@@ -49,14 +48,23 @@ class Desk:
         self._mint = mint
         self._fleet = fleet
         self.states: dict[str, TaskState] = {}
+        self.faults: dict[str, str] = {}
         self._traces: dict[str, str | None] = {}
         self._turns: Counter[str] = Counter()
         self._log = structlog.get_logger("supervisor")
 
-    def resume(self, states: Mapping[str, TaskState]) -> None:
+    def resume(self, replayed: Replayed) -> None:
         """Take up tasks from the journal, with the leases that their actions had."""
-        self.states.update(states)
-        for state in states.values():
+        self.states.update(replayed.states)
+        self.faults.update(replayed.faults)
+        for task, fault in replayed.faults.items():
+            self._log.error(
+                "A task's record makes no state; it is left alone.",
+                action="replay_failed",
+                task=task,
+                reason=fault,
+            )
+        for state in replayed.states.values():
             for action in state.actions.values():
                 for attempt, instance in action.holders:
                     held = Lease(state.task, action.spec.action_id, attempt, instance, accepted_at=0)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import structlog
 
 from schemas.clock import now_us
-from schemas.errors import RolecallError
 from supervisor.hub_work import HubWork
 from supervisor.intake import Fact
 from supervisor.minting import Effect
@@ -50,7 +49,7 @@ class Effects:
                 else:
                     message = await self._move(effect.task, command)
                 break
-            except (RolecallError, OSError) as error:
+            except Exception as error:  # whatever it was, the task has to hear of it
                 self._log.warning(
                     "An effect in the hub failed.", action="effect_failed", task=effect.task, error=str(error)
                 )

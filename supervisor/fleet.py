@@ -10,6 +10,7 @@ been read.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from bus.topology import control_key
 from schemas.contracts import ContractDocument, ContractRegistry, parse_contract
 from schemas.errors import ContractError
 from schemas.messages import RoleAnnounced, RoleHeartbeat
@@ -76,6 +77,10 @@ class Fleet:
 
     def announced(self, instance: str, said: RoleAnnounced, now: int) -> str:
         """Take an announcement in; the reason if (part of) it is refused."""
+        try:
+            control_key(said.pool, instance)
+        except ContractError as error:  # nobody could tell it anything
+            return str(error)
         refused = ""
         accepted: list[ContractDocument] = []
         for served in said.contracts:

@@ -25,7 +25,7 @@ from schemas.plan import Plan
 from schemas.task import TaskRequest
 from schemas.validation import Checker, checker, explain
 from schemas.words import Outcome
-from supervisor.believing import FINISHED, CommitFacts, plan_faults, refusals
+from supervisor.believing import FINISHED, CommitFacts, not_granted, plan_faults, refusals
 from supervisor.fleet import Fleet
 from supervisor.hub_work import HubWork
 from supervisor.resolving import resolve
@@ -148,6 +148,7 @@ class Intake:
             instance,
             message_id,
             refusals=faults or self._judge(spec, handoff, facts),
+            not_granted=() if faults else not_granted(facts),
             files=len(facts.paths),
             added=facts.added,
             removed=facts.removed,

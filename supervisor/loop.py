@@ -119,13 +119,12 @@ class Supervisor:
     async def _resume(self) -> None:
         """Take up what an earlier supervisor left: live tasks, their leases, and what the outbox still holds."""
         self._roll_call.resume(await self._in_database(self._journal.present))
-        states = await self._in_database(self._journal.unfinished)
-        self._desk.resume(states)
+        replayed = await self._in_database(self._journal.unfinished)
+        self._desk.resume(replayed)
         unsent = await self._in_database(self._journal.unsent)
-        if states or unsent:
-            self._log.info(
-                f"Taking up {len(states)} tasks and {len(unsent)} unsent messages.", action="journal_resumed"
-            )
+        if replayed.states or unsent:
+            taken = f"{len(replayed.states)} tasks and {len(unsent)} unsent messages"
+            self._log.info(f"Taking up {taken}.", action="journal_resumed")
         minted = [reread(row) for row in unsent]
         for one in minted:
             if isinstance(one, Effect):
@@ -179,7 +178,8 @@ class Supervisor:
 
     async def _bring_in(self, tasks: set[str]) -> None:
         """Take up tasks that ended a while ago: they still answer, and must never begin again."""
-        unknown = [task for task in sorted(tasks) if self._desk.state_of(task) is None]
+        known = self._desk.states.keys() | self._desk.faults.keys()
+        unknown = sorted(tasks - known)
         if unknown:
             self._desk.resume(await self._in_database(lambda: self._journal.load(unknown)))
 

@@ -84,6 +84,9 @@ class Sorting:
             self._set_aside(work, item, item.fault or "it does not decode", at)
         elif envelope.kind not in RECORDED:
             self._for_the_fleet(work, item, envelope, body, at)
+        elif envelope.correlation_id in self._desk.faults:
+            fault = self._desk.faults[envelope.correlation_id]
+            self._set_aside(work, item, f"its task's record makes no state: {fault}", at)
         elif envelope.correlation_id in self._behind:
             self._behind[envelope.correlation_id].append(item)
         elif envelope.message_id in known:

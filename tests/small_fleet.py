@@ -120,6 +120,8 @@ class Fleet:
         self._wanted = asyncio.Event()
         self._life: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
+        self._away = asyncio.Event()
+        self._away.set()
 
     def bus(self) -> MemoryBus:
         return MemoryBus(self.broker, ENVIRONMENT)
@@ -181,8 +183,12 @@ class Fleet:
         """Have a supervisor running, life after life, while it is wanted."""
         while True:
             await self._wanted.wait()
-            with opened_house(self.state_dir) as house:
-                await self._live(house)
+            self._away.clear()
+            try:
+                with opened_house(self.state_dir) as house:
+                    await self._live(house)
+            finally:
+                self._away.set()
 
     async def _live(self, house: House) -> None:
         bus = CrashingBus(self.broker, ENVIRONMENT)
@@ -201,6 +207,8 @@ class Fleet:
                 epoch=house.epoch,
             )
             self._stop = asyncio.Event()
+            if not self._wanted.is_set():  # told to stop while it started
+                self._stop.set()
             self._life = asyncio.create_task(self.supervisor.run(self._stop))
             self._life.add_done_callback(lambda life: life.cancelled() or life.exception())
             await asyncio.wait({self._life})
@@ -222,8 +230,7 @@ class Fleet:
         """Stop it in order, as SIGTERM does."""
         self._wanted.clear()
         self._stop.set()
-        if self._life is not None and not self._life.done():
-            await asyncio.wait({self._life})
+        await self._away.wait()
 
     async def kill_supervisor(self) -> None:
         """End it wherever it stands; it starts again."""

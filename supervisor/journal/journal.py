@@ -29,6 +29,7 @@ from schemas.lossless import readable
 from supervisor.journal import tables as t
 from supervisor.saga.events import Event, read_event
 from supervisor.saga.evolve import evolve
+from supervisor.saga.moves import IllegalMoveError
 from supervisor.saga.state import TaskState
 
 Row = dict[str, Any]
@@ -64,6 +65,14 @@ class Group:
         return not any(
             (self.inbox, self.events, self.outbox, self.tasks, self.steps, self.leases)
         ) and not any((self.workers, self.dead, self.sent))
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Tasks made again from their events; `faults` says why a task's record makes no state any more."""
+
+    states: dict[str, TaskState] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
 
 
 class JournalUnavailableError(SettingsError):
@@ -141,17 +150,17 @@ class Journal:
                 found.update(connection.scalars(query))
         return frozenset(found)
 
-    def unfinished(self) -> dict[str, TaskState]:
+    def unfinished(self) -> Replayed:
         """The state of every task that has not ended, made again from its events."""
         with self._engine.connect() as connection:
-            names = list(connection.scalars(select(t.tasks.c.task).where(t.tasks.c.ended_at.is_(None))))
-            return {task: replay(task, _events(connection, task)) for task in names}
+            query = select(t.tasks.c.task).where(t.tasks.c.ended_at.is_(None))
+            return _replayed(connection, connection.scalars(query).all())
 
-    def load(self, tasks: Sequence[str]) -> dict[str, TaskState]:
+    def load(self, tasks: Sequence[str]) -> Replayed:
         """The states of those of the tasks that are known here, ended or not."""
         with self._engine.connect() as connection:
-            known = list(connection.scalars(select(t.tasks.c.task).where(t.tasks.c.task.in_(tasks))))
-            return {task: replay(task, _events(connection, task)) for task in known}
+            query = select(t.tasks.c.task).where(t.tasks.c.task.in_(tasks))
+            return _replayed(connection, connection.scalars(query).all())
 
     def present(self) -> list[bytes]:
         """What was written of the processes that were there when the last supervisor ended."""
@@ -182,6 +191,16 @@ def replay(task: str, recorded: Iterable[Event]) -> TaskState:
     for one in recorded:
         state = evolve(state, one)
     return state
+
+
+def _replayed(connection: Connection, tasks: Sequence[str]) -> Replayed:
+    replayed = Replayed()
+    for task in tasks:
+        try:
+            replayed.states[task] = replay(task, _events(connection, task))
+        except (IllegalMoveError, LookupError, ValueError) as error:  # one record must not stop the others
+            replayed.faults[task] = f"{type(error).__name__}: {error}"
+    return replayed
 
 
 def _events(connection: Connection, task: str) -> Iterable[Event]:

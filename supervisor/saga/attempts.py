@@ -62,7 +62,11 @@ def hold(turn: Turn, message: Accept) -> None:
             turn.order(StopAction(message.pool, instance, action_id, attempt, "this action is over"))
         return
     holder, spec = (attempt, instance), action.spec
-    if not knows(turn, action, attempt, message.nonce) or holder in action.holders | action.handed_off:
+    if not knows(turn, action, attempt, message.nonce) or holder in action.handed_off:
+        return
+    if holder in action.holders:  # it says so again: the lease may not have reached it
+        if not spec.pure:
+            turn.order(GrantLease(spec.pool, instance, action_id, attempt, message.nonce))
         return
     if not spec.pure and action.holders:
         turn.order(StopAction(spec.pool, instance, action_id, attempt, "another instance holds the lease"))

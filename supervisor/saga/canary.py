@@ -8,8 +8,8 @@ from schemas.words import Verdict
 from supervisor.saga import attempts, specs
 from supervisor.saga import events as ev
 from supervisor.saga.moves import Phase, RuleStatus, StepStatus
-from supervisor.saga.outcomes import open_step
 from supervisor.saga.state import StepState, TaskState, needed
+from supervisor.saga.steps import open_step
 from supervisor.saga.turn import Turn
 
 

@@ -27,8 +27,9 @@ from supervisor.saga.messages import (
     Tick,
 )
 from supervisor.saga.moves import ActionStatus, Phase, RuleStatus, StepStatus
-from supervisor.saga.outcomes import give_up, open_step, take_handoff
+from supervisor.saga.outcomes import give_up, take_handoff
 from supervisor.saga.state import StepState, TaskState, needed
+from supervisor.saga.steps import open_step
 from supervisor.saga.turn import Turn
 
 

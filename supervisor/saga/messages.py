@@ -74,7 +74,8 @@ class CannotSend:
 class HandOff:
     """An attempt ended, as its worker tells it and as the commits show it.
 
-    `refusals` are the reasons not to believe it (empty: believed); `files`, `added` and `removed` are counted from
+    `refusals` are the reasons not to believe it (empty: believed); `not_granted` are (path, reason) where its only
+    fault is an effect that nobody granted; `files`, `added` and `removed` are counted from
     the commits; `plan` is the parsed plan of a `plan.draft`.
     """
 
@@ -83,6 +84,7 @@ class HandOff:
     instance: str
     message_id: str
     refusals: tuple[str, ...] = ()
+    not_granted: tuple[tuple[str, str], ...] = ()
     files: int = 0
     added: int = 0
     removed: int = 0

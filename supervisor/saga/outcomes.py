@@ -18,10 +18,9 @@ from supervisor.saga.state import (
     StepState,
     needed,
 )
+from supervisor.saga.steps import end_step, narrow
 from supervisor.saga.turn import Turn
 
-# A step whose review refuses some paths is run again without them this often; then the step is given up.
-NARROWINGS_AT_MOST = 3
 # A rule whose shards run out of time is cut smaller this often.
 RECUTS_AT_MOST = 4
 _FINISHED = frozenset({Outcome.DONE, Outcome.NO_CHANGE})
@@ -46,7 +45,8 @@ def take_handoff(turn: Turn, message: HandOff) -> None:
         )
         return
     if message.refusals:
-        _fail(turn, action, message, "refused", "; ".join(message.refusals[:3]))
+        if not _leave_out(turn, action, message):
+            _fail(turn, action, message, "refused", "; ".join(message.refusals[:3]))
     elif handoff.outcome not in _FINISHED:
         error = handoff.error
         code = error.code if error else str(handoff.outcome)
@@ -81,17 +81,6 @@ def give_up(turn: Turn, action: ActionState, code: str, message: str, *, instanc
                 end_step(
                     turn, step, StepStatus.UNLANDED, (Refusal(step=step.step, reason=f"{what}: {reason}"),)
                 )
-
-
-def end_step(turn: Turn, step: StepState, status: StepStatus, refusals: tuple[Refusal, ...] = ()) -> None:
-    """The step is over: stop what still runs for it, fold it into its rule or canary."""
-    for action in tuple(turn.state.actions.values()):
-        if action.spec.step == step.step and action.spec.rule == step.rule:
-            attempts.end_action(turn, action.spec.action_id, Outcome.CANCELED, reason="the step is over")
-    key = specs.memory_key(turn.state, step) if status is StepStatus.KEPT and step.canary else ""
-    if step.canary:
-        _note_canary(turn, step, status, refusals)
-    turn.happen(ev.StepEnded(at=turn.at, step=step.step, status=status, refusals=refusals, remembered=key))
 
 
 def _set_aside_reason(turn: Turn, action: ActionState | None, message: HandOff) -> str:
@@ -216,25 +205,20 @@ def _reviewed(turn: Turn, action: ActionState, message: HandOff) -> None:
         end_step(turn, step, StepStatus.KEPT if kept else StepStatus.UNCHANGED)
         return
     refusals = _refusals(step, message.handoff)
-    may_narrow = turn.state.rules[step.rule].request.contract.file_shardable
-    if may_narrow and step.rounds < NARROWINGS_AT_MOST and all(refusal.path for refusal in refusals):
-        turn.happen(ev.StepNarrowed(at=turn.at, step=step.step, refusals=refusals))
-        open_step(turn, turn.state.steps[step.step])
-    else:
+    if not narrow(turn, step, refusals):
         end_step(turn, step, StepStatus.UNLANDED, refusals)
 
 
-def open_step(turn: Turn, step: StepState) -> None:
-    """(Re)open a step: its change, and where that is the proof, the same change a second time."""
-    turn.happen(
-        ev.StepOpened(
-            at=turn.at, step=step.step, rule=step.rule, shard=step.shard, base=step.base, canary=step.canary
-        )
+def _leave_out(turn: Turn, action: ActionState, message: HandOff) -> bool:
+    """A change whose only fault is an effect that nobody granted runs again without those paths, if it can be cut."""
+    spec = action.spec
+    step = turn.state.steps.get(spec.step)
+    if step is None or spec.kind not in (ActionKind.CHANGE, ActionKind.TWIN) or not message.not_granted:
+        return False
+    refusals = tuple(
+        Refusal(step=step.step, path=path, reason=reason) for path, reason in message.not_granted
     )
-    step = turn.state.steps[step.step]
-    attempts.open_action(turn, specs.change_spec(turn.state, step, ActionKind.CHANGE))
-    if turn.state.rules[step.rule].request.contract.proof is Proof.TWICE:
-        attempts.open_action(turn, specs.change_spec(turn.state, step, ActionKind.TWIN))
+    return narrow(turn, step, refusals)
 
 
 def _tested(turn: Turn, action: ActionState, message: HandOff) -> None:
@@ -293,25 +277,6 @@ def _refusals(step: StepState, handoff: Handoff) -> tuple[Refusal, ...]:
         Refusal(step=step.step, path=one.path, reason=f"review, {one.gate}: {one.text}") for one in errors
     )
     return named or (Refusal(step=step.step, reason=f"review: {handoff.verdict} without a finding"),)
-
-
-def _note_canary(turn: Turn, step: StepState, status: StepStatus, refusals: tuple[Refusal, ...]) -> None:
-    rule = turn.state.rules[step.rule]
-    result = step.results.get(ActionKind.CHANGE)
-    turn.happen(
-        ev.CanaryNoted(
-            at=turn.at,
-            rule=step.rule,
-            known=Known(
-                rule=rule.request.rule,
-                outcome=str(status),
-                wall_ms=result.wall_ms if result else 0,
-                files_seen=result.files_seen if result else 0,
-                sites=result.sites if result else 0,
-                reason=refusals[0].reason if refusals else "",
-            ),
-        )
-    )
 
 
 def _count(handoff: Handoff, name: str) -> int:

@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from schemas.action import Action
+from schemas.handoff import Handoff
 from schemas.words import TaskStatus
+from supervisor.house import opened_house
+from supervisor.journal.journal import Group
 from supervisor.journal.report import report
 from tests.broker.quick_time import quick_time
+from tests.small_answers import OnNote, default_answers
 from tests.small_fleet import CrashPoints, Fleet, recipe, small_fleet
 from tests.unit.workspace_repos import files_at
 
@@ -131,3 +136,28 @@ async def test_an_ended_task_still_answers_after_a_restart_and_never_begins_agai
 
         assert (told.status, told.delivered) == (TaskStatus.COMPLETED, "rolecall/test")
         assert [step for step, _ in fleet.ran[:ran]].count("plan.r1") == 1
+
+
+@pytest.mark.usefixtures("quick_time")
+async def test_a_task_whose_record_is_broken_stops_nobody_else(tmp_path: Path) -> None:
+    async with small_fleet(tmp_path) as fleet:
+        fleet.answers["plan.draft"] = never
+        broken = await fleet.submit(SWAP)
+        await has_recorded(fleet, broken, 3)
+        await fleet.stop_supervisor()
+        with opened_house(fleet.state_dir) as house:
+            row = {"task": broken, "at": 1, "name": "TaskPondered", "data": b"{}", "message_id": None}
+            house.journal.write(Group(events=[row]))
+        fleet.answers = default_answers(fleet)
+        fleet.start_supervisor()
+        await fleet.cancel(broken)
+
+        await landed(fleet)
+        with fleet.reading() as reader:
+            reasons = {one.reason for one in reader.dead() if one.task == broken}
+        assert reasons == {"its task's record makes no state: KeyError: 'TaskPondered'"}
+
+
+async def never(action: Action, note: OnNote) -> Handoff:
+    """A planner that is still thinking when the supervisor stops."""
+    return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]

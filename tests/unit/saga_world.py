@@ -190,12 +190,17 @@ class World:
         return self.tell(Accept(self.at, one.spec.action_id, one.attempt, given, instance, one.spec.pool))
 
     def hand_off(
-        self, handoff: Handoff, instance: str = "worker-1", refusals: tuple[str, ...] = ()
+        self,
+        handoff: Handoff,
+        instance: str = "worker-1",
+        refusals: tuple[str, ...] = (),
+        not_granted: tuple[tuple[str, str], ...] = (),
     ) -> tuple[Command, ...]:
         plan = Plan.model_validate(handoff.output["plan"]) if "plan" in handoff.output else None
         files = 1 if handoff.result else 0
         message_id = f"m-{self.at}"
-        return self.tell(HandOff(self.at, handoff, instance, message_id, refusals, files=files, plan=plan))
+        told = HandOff(self.at, handoff, instance, message_id, refusals, not_granted, files=files, plan=plan)
+        return self.tell(told)
 
     def answer(self, dispatch: Dispatch) -> Handoff | None:
         match dispatch.spec.kind:

@@ -53,6 +53,15 @@ def test_a_contract_under_a_built_in_name_is_refused_and_gets_no_work() -> None:
     assert not around.fleet.live_pools()
 
 
+def test_a_pool_whose_name_cannot_be_a_queue_is_refused_and_not_listed() -> None:
+    around = Field()
+
+    refused = around.announce(pool="Not A Pool")
+
+    assert refused.startswith("'Not A Pool' cannot name a pool.")
+    assert around.fleet.workers == {}
+
+
 def test_a_contract_of_another_pool_is_refused() -> None:
     around = Field()
 

@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from schemas.errors import SettingsError
-from supervisor.journal.journal import Group, Journal, JournalUnavailableError, Row
+from supervisor.journal.journal import Group, Journal, JournalUnavailableError, Replayed, Row
 from supervisor.journal.tables import JOURNAL_VERSION
 from supervisor.minting import Effect, Posting, reread
 from supervisor.saga.commands import Compose, Dispatch, MoveHead
 from supervisor.saga.messages import Cancel
+from supervisor.saga.state import TaskState
 from tests.unit.recorded import JOURNAL_FILE, Recorded, journal_at, recording
 from tests.unit.saga_world import World, rule
 
@@ -246,7 +247,7 @@ def test_a_start_makes_the_same_state_again_and_knows_what_was_not_sent(
     with journal_at(tmp_path) as journal:
         states, unsent = journal.unfinished(), journal.unsent()
 
-    assert states == {"task-1": world.state}
+    assert states == Replayed({"task-1": world.state})
     minted = [reread(row) for row in unsent]
     effects = [one.command for one in minted if isinstance(one, Effect)]
     bodies = [one.outgoing.envelope.body for one in minted if isinstance(one, Posting)]
@@ -263,5 +264,36 @@ def test_a_task_that_ended_is_not_taken_up_but_can_be_asked_for(tmp_path: Path) 
         world.tell(Cancel(world.at, "enough"))
 
     with journal_at(tmp_path) as journal:
-        assert journal.unfinished() == {}
-        assert journal.load(["task-1", "task-2"]) == {"task-1": world.state}
+        assert journal.unfinished() == Replayed()
+        assert journal.load(["task-1", "task-2"]) == Replayed({"task-1": world.state})
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "fault"),
+    [
+        (
+            "RuleLanded",
+            b'{"at":1,"rule":0,"commit":"c"}',
+            "IllegalMoveError: RuleStatus: waiting may not become landed.",
+        ),
+        ("TaskPondered", b"{}", "KeyError: 'TaskPondered'"),
+        ("PoolMissed", b"not JSON", "ValidationError: "),
+        ("RuleLanded", b'{"at":1,"rule":7,"commit":"c"}', "IndexError: "),
+    ],
+)
+def test_a_record_that_makes_no_state_stops_no_other_task(
+    tmp_path: Path, name: str, data: bytes, fault: str
+) -> None:
+    sound, broken = Recorded((rule("one"),)), Recorded((rule("one"),), state=TaskState("task-2"))
+    for world in (sound, broken):
+        with recording(tmp_path, world):
+            world.submit()
+    with journal_at(tmp_path) as journal:
+        row = {"task": "task-2", "at": 1, "name": name, "data": data, "message_id": None}
+        journal.write(Group(events=[row]))
+
+        replayed = journal.unfinished()
+
+    assert replayed.states == {"task-1": sound.state}
+    assert list(replayed.faults) == ["task-2"]
+    assert replayed.faults["task-2"].startswith(fault)

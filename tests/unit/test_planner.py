@@ -65,7 +65,7 @@ def test_a_slow_canary_makes_smaller_shards_and_keeps_its_own_range() -> None:
 
     assert len(again.shards) > len(first.shards)
     assert again.shards[again.canary or 0] == first.shards[first.canary or 0]
-    assert notes == ["r: the canary took 3000 ms for 1,999,999 bytes."]
+    assert notes[0].startswith("r: the canary took 3000 ms for ")
 
 
 def test_a_shard_that_ran_out_of_time_is_cut_smaller() -> None:

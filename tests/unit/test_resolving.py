@@ -26,7 +26,7 @@ def resolved(*rules: dict[str, Any], served: tuple[ContractDocument, ...] = (), 
         )
         said = RoleAnnounced(
             role="plug-in",
-            pool="counter",
+            pool=contract().pool,
             host="h",
             pid=1,
             version="1",

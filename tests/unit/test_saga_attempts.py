@@ -123,6 +123,18 @@ def test_an_impure_action_runs_for_its_first_holder_only_under_its_lease() -> No
     assert spec.action_id not in world.state.actions
 
 
+def test_a_holder_that_accepts_again_is_granted_its_lease_again() -> None:
+    world, dispatch = at_the_change(rules=(rule("one", pure=False, proof=Proof.GATES),))
+    world.accept(dispatch, W1)
+    once = world.state
+
+    world.accept(dispatch, W1)
+
+    granted = GrantLease(dispatch.spec.pool, W1, dispatch.spec.action_id, 1, dispatch.nonce)
+    assert world.commands == [granted, granted]
+    assert world.state == once
+
+
 def test_an_impure_action_goes_to_another_instance_once_its_holder_is_lost() -> None:
     world, first = at_the_change(rules=(rule("one", pure=False, proof=Proof.GATES),))
     world.accept(first, W1)

@@ -10,7 +10,7 @@ from supervisor.saga import events as ev
 from supervisor.saga.attempts import DISPATCH_TTL_S, OUTAGE_GRACE_S, OVERDUE_GRACE_S
 from supervisor.saga.commands import Dispatch
 from supervisor.saga.messages import CannotSend
-from supervisor.saga.moves import ActionStatus, RuleStatus
+from supervisor.saga.moves import ActionStatus, RuleStatus, StepStatus
 from supervisor.saga.specs import change_spec
 from supervisor.saga.state import ActionKind, StepState
 from tests.unit.saga_attempt import W1, W2, W3, at_the_change, live, lose, next_attempt, stops
@@ -251,3 +251,18 @@ def test_steps_of_two_rules_never_share_an_action_id_even_under_one_name() -> No
     first_run_of_a_g2 = change_spec(world.state, StepState("a.g2.s0", 1, 0, BASE), ActionKind.CHANGE)
 
     assert second_run_of_a.action_id != first_run_of_a_g2.action_id
+
+
+def test_paths_whose_effect_nobody_granted_are_left_out_and_named() -> None:
+    world, dispatch = at_the_change()
+    world.accept(dispatch, W1)
+
+    world.hand_off(
+        changed(dispatch), W1, refusals=("no grant",), not_granted=(("setup.py", "is a build file"),)
+    )
+
+    step = world.state.steps[dispatch.spec.step]
+    assert (step.status, step.excluded, step.rounds) == (StepStatus.CHANGING, ("setup.py",), 1)
+    (again,) = world.state.actions.values()
+    assert again.spec.reach.scopes[-1].exclude == ("setup.py",)
+    assert world.names(ev.StepNarrowed)[-1].refusals[0].reason == "is a build file"
