@@ -136,10 +136,16 @@ def test_a_task_can_be_canceled_from_another_terminal(running: Terminal, tmp_pat
     repository, recipe = shop(tmp_path)
     slow = ("--test", 'python -c "import time; time.sleep(600)"')
     task = running.run("submit", *running.order(repository, recipe, *slow)).stdout.strip()
-    wait(lambda: running.run("status", task).returncode == 0)
+    wait(lambda: "testing the unchanged" in running.run("status", task).stdout)
+    watcher = running.start("watch", task)
+    assert watcher.stdout is not None
+    assert "testing the unchanged" in watcher.stdout.readline()
+    watcher.send_signal(signal.SIGINT)
+    left, _ = watcher.communicate(timeout=60)
 
     asked = running.data("cancel", task, "--reason", "a better idea")
 
+    assert (watcher.returncode, "Left task" in left) == (130, True)
     assert asked["asked"]
     assert running.run("watch", task).returncode == ExitCode.CANCELED
     assert "a better idea" in running.data("report", task)["reason"]
