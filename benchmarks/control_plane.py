@@ -104,7 +104,7 @@ def main() -> None:
     p50 = statistics.median(idle)
     lines = [
         Line("no-op actions/s, two executors", f"{rate:,.0f}", "≥ 500", rate >= 500),
-        Line("cost per action, 2,000 beside 100", f"{growth:.2f}×", "≤ 1.3×", growth <= 1.3),
+        Line("cost per action, 2,000 beside 100", f"{growth:.2f}x", "≤ 1.3x", growth <= 1.3),
         Line("idle, dispatch to handoff, p50", f"{p50:.1f} ms", "≤ 10 ms", p50 <= 10),
     ]
     sys.exit(print_table("Control plane", lines))
