@@ -23,6 +23,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.endings import unwind_on_sigterm
 from bus import codec
 from bus.amqp import AmqpBus
 from bus.api import Delivery, Exchange, Outgoing, Settlement
@@ -173,6 +174,7 @@ def broker(url: str | None) -> Iterator[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; exit code 1 if the promise is not kept."""
+    unwind_on_sigterm()
     options = argparse.ArgumentParser(prog="python -m benchmarks.bus")
     options.add_argument("--messages", type=int, default=4_000)
     options.add_argument("--rounds", type=int, default=5)

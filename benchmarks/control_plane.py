@@ -2,7 +2,10 @@
 
 The actions are granted, journaled, dispatched, accepted and handed off, and not reviewed or tested. Measured: actions
 per second with many in flight, the cost per action at 2,000 beside that at 100, and, one at a time, how long it is from
-dispatch to handoff. The limits are the issue's.
+dispatch to handoff. The rival, on the same broker in the same run, is `bare_loop`.
+
+The promise is 500 actions/s and 10 ms where the bare loop makes 1,072 and 3.5 ms, so the ratios are what is checked:
+they hold on any machine.
 """
 
 import os
@@ -11,12 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import bare_loop
 from benchmarks.client import Client
+from benchmarks.endings import unwind_on_sigterm
 from benchmarks.table import Line, print_table
 from bus.settings import load_settings
 from rolecall.processes.private_node import start_node
@@ -26,6 +31,8 @@ from supervisor.journal.trace import trace
 
 SLOTS = 32
 ROUNDS = 3
+RATE_RATIO = 500 / 1_072
+LATENCY_RATIO = 10 / 3.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,7 @@ class Stack:
 
     state_dir: Path
     client: Client
+    broker_url: str
 
 
 @contextmanager
@@ -46,14 +54,14 @@ def stack(folder: Path, slots: int) -> Iterator[Stack]:
     with opened_house(settings.state_dir) as house:
         environ["ROLECALL_PUBLIC_KEY"] = house.key.public_key.hex()
         environ["ROLECALL_HUB"] = str(house.hub)
-    quiet = ["--log-level", "warning"]
+    quiet = ["--log-level", "error"]
     commands = [["supervisor", *quiet], ["benchmarks.noop_role", "planner", *quiet]]
     commands += [["benchmarks.noop_role", "bench", "--slots", str(slots), *quiet]] * 2
     children = [subprocess.Popen([sys.executable, "-m", *command], env=environ) for command in commands]
     try:
         client = Client(settings.environment, node.url, Path(environ["ROLECALL_HUB"]))
         _wait_for(lambda: _roles(settings.state_dir) >= 3)
-        yield Stack(settings.state_dir, client)
+        yield Stack(settings.state_dir, client, node.url)
     finally:
         for child in reversed(children):
             child.terminate()
@@ -94,18 +102,33 @@ def latencies_ms(one: Stack, count: int) -> list[float]:
 
 def main() -> None:
     """Print the table; exit 1 if a limit is not kept."""
-    with tempfile.TemporaryDirectory() as folder, stack(Path(folder), SLOTS) as running:
+    unwind_on_sigterm()
+    with (
+        tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder,
+        stack(Path(folder), SLOTS) as running,
+    ):
         run_noops(running, 200)  # warm
         small = [run_noops(running, 100)[0] / 100 for _ in range(ROUNDS)]
         large = [run_noops(running, 2_000)[0] / 2_000 for _ in range(ROUNDS)]
         idle = latencies_ms(running, 30)
+        bare_rate, bare_p50 = bare_loop.measure(running.broker_url, Path(folder), 2_000, SLOTS // 2)
     rate = 1 / statistics.median(large)
     growth = statistics.median(large) / statistics.median(small)
     p50 = statistics.median(idle)
     lines = [
-        Line("no-op actions/s, two executors", f"{rate:,.0f}", "≥ 500", rate >= 500),
-        Line("cost per action, 2,000 beside 100", f"{growth:.2f}x", "≤ 1.3x", growth <= 1.3),
-        Line("idle, dispatch to handoff, p50", f"{p50:.1f} ms", "≤ 10 ms", p50 <= 10),
+        Line(
+            f"no-op actions/s, two executors (bare loop {bare_rate:,.0f})",
+            f"{rate:,.0f}, {rate / bare_rate:.2f} of bare",
+            f">= {RATE_RATIO:.2f} of bare",
+            rate / bare_rate >= RATE_RATIO,
+        ),
+        Line(
+            f"idle, dispatch to handoff, p50 (bare loop {bare_p50:.1f} ms)",
+            f"{p50:.1f} ms, {p50 / bare_p50:.1f} x bare",
+            f"<= {LATENCY_RATIO:.1f} x bare",
+            p50 / bare_p50 <= LATENCY_RATIO,
+        ),
+        Line("cost per action, 2,000 beside 100", f"{growth:.2f} x", "<= 1.3 x", growth <= 1.3),
     ]
     sys.exit(print_table("Control plane", lines))
 
@@ -121,9 +144,9 @@ def _roles(state_dir: Path) -> int:
         reader.close()
 
 
-def _wait_for(true: object, limit_s: float = 40) -> None:
+def _wait_for(true: Callable[[], bool], limit_s: float = 40) -> None:
     until = time.monotonic() + limit_s
-    while not true():  # type: ignore[operator]
+    while not true():
         if time.monotonic() > until:
             raise SystemExit("the stack did not get there in time")
         time.sleep(0.02)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.endings import unwind_on_sigterm
 from benchmarks.table import Line, print_table
 from bus.connection_file import live_connection
 from rolecall.processes.private_node import start_node
@@ -31,6 +32,7 @@ MB = 1_000_000
 
 def main() -> int:
     """Measure and print; 1 if a limit is not kept."""
+    unwind_on_sigterm()
     alone, ready, memory = [], [], {}
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as name:

@@ -14,6 +14,7 @@ from typing import Any
 from reviewer.case import Case, Change, GateReport, finding, judge
 from reviewer.text import BOMS, bom_of, declared_encoding, decodes
 from schemas.handoff import Finding
+from workspace.effects import Effect
 from workspace.entries import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, SUBMODULE_MODE
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -39,7 +40,7 @@ def modes(case: Case) -> GateReport:
         for c in case.changes
         if c.old_mode is None and c.new_mode not in (FILE_MODE, EXECUTABLE_MODE, LINK_MODE, SUBMODULE_MODE)
     ]
-    if "modes" in case.allow:
+    if Effect.MODES in case.allow:
         found = []
     return judge("modes", found, clean="every file keeps its mode", counts={"files": len(case.changes)})
 
@@ -58,7 +59,7 @@ def links(case: Case) -> GateReport:
 def encodings(case: Case) -> GateReport:
     """Every edited file still decodes in its own encoding, and keeps its byte order mark."""
     found = [one for change in case.edits() for one in _encoding_of(change)]
-    if "encodings" in case.allow:
+    if Effect.ENCODINGS in case.allow:
         found = []
     return judge(
         "encodings", found, clean="every file keeps its encoding", counts={"files": len(case.edits())}
@@ -69,7 +70,7 @@ def line_ends(case: Case) -> GateReport:
     """Untouched lines keep their ends, new ones take the file's, and the last newline is there or not as before."""
     edits = [change for change in case.edits() if b"\0" not in (change.before or b"")]
     found = []
-    if not _asks_for_line_ends(case.input) and "line-ends" not in case.allow:
+    if not _asks_for_line_ends(case.input) and Effect.LINE_ENDS not in case.allow:
         found += [one for change in edits for one in _ends_of(change)]
         if not _asks_for_end_of_file(case.input):
             found += [one for change in edits for one in _last_newline_of(change)]

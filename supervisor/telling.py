@@ -111,6 +111,6 @@ def _about_actions(event: ev.Event) -> Told | None:
             return Told("attempt_failed", text, warns=True)
         case ev.HandoffSetAside():
             text = f"A handoff of {event.action_id} was set aside: {event.reason}."
-            return Told("handoff_set_aside", text, warns=True)
+            return Told("handoff_set_aside", text, warns=not event.is_late)
         case _:
             return None

@@ -1,7 +1,7 @@
 """Effects that a task must have been granted at submission: which change of a path is which effect.
 
-The words are those of `TaskRequest.allow`. Two more exist for what git itself reads: `git-files` (.gitmodules,
-.gitattributes) and `submodules`.
+The words are those of `TaskRequest.allow`. A change of a path shows most of them; `line-ends` and `encodings` are seen
+in the bytes of a file, by the reviewer.
 """
 
 import re
@@ -21,8 +21,10 @@ class Effect(StrEnum):
     CI_FILES = "ci-files"
     LINKS = "links"
     MODES = "modes"
-    GIT_FILES = "git-files"
+    GIT_FILES = "git-files"  # .gitmodules, .gitattributes: what git does with other files
     SUBMODULES = "submodules"
+    LINE_ENDS = "line-ends"
+    ENCODINGS = "encodings"
 
 
 _LOCK_FILES = re.compile(

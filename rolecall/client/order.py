@@ -19,7 +19,7 @@ from schemas.recipe import Recipe
 from schemas.scope import Reach, Scope
 from schemas.suggest import nearest
 from schemas.task import Limits, TaskRequest, TestCommand
-from schemas.words import Lane
+from schemas.words import Lane, Risk
 from tester.discovery import find_test_command
 from tester.environment import choose_environment
 from workspace.effects import Effect
@@ -81,7 +81,7 @@ def make_order(wishes: Wishes, contracts: ContractRegistry) -> Order:
         branch=branch,
         scope=_scope(wishes),
         test=_test(wishes, recipe, source, base),
-        allow=_allowed(wishes.allow),
+        allow=_allowed(wishes.allow, contracts),
         allow_untested=wishes.allow_untested,
         limits=_limits(wishes.limits),
         lane=Lane.INTERACTIVE,
@@ -149,14 +149,14 @@ def _reading(source: Source) -> Hub:
     return Hub(str(source.git_dir), source.git_dir, source.object_format, None)
 
 
-def _allowed(words: Sequence[str]) -> tuple[str, ...]:
-    known = [str(effect) for effect in Effect]
+def _allowed(words: Sequence[str], contracts: ContractRegistry) -> tuple[str, ...]:
+    known = [*map(str, Effect), *(one.name for one in contracts if one.risk is Risk.HIGH)]
     found = [one for word in words for one in re.split(r"[,\s]+", word) if one]
     for one in found:
         if one not in known:
             hint = nearest(one, known)
             raise ContractError(
-                f"--allow {one!r} is no effect; there are {', '.join(known)}.",
+                f"--allow {one!r} is neither an effect nor a contract of high risk; there are {', '.join(known)}.",
                 suggestion=f"Did you mean {hint!r}?" if hint else "",
             )
     return tuple(dict.fromkeys(found))

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from workspace.effects import Effect
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
@@ -17,7 +19,7 @@ _OPTIONS = (
     click.option("--test", metavar="COMMAND", help='The tests, for instance "python -m pytest -q"; no shell reads it.'),
     click.option("--test-timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Limit of a test run."),
     click.option("--env", metavar="FOLDER", help="The virtual environment of the tests (default: the active one, .venv)."),
-    click.option("--allow", multiple=True, metavar="EFFECT", help="deletions, lock-files, build-files, ci-files, links, modes."),
+    click.option("--allow", multiple=True, metavar="EFFECT", help=f"What needs your word: {', '.join(Effect)}, or a contract of high risk by name."),
     click.option("--allow-untested", is_flag=True, help="Land although no tests ran."),
     click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help="attempts_per_step, wall_time_s, actions, wait_for_role_s, ..."),
     click.option("--branch", metavar="NAME", help="The branch to create (default: rolecall/RECIPE-ID)."),

@@ -154,12 +154,13 @@ class ActionEnded(Event):
 
 
 class HandoffSetAside(Event):
-    """A handoff came that changes nothing, with the reason."""
+    """A handoff came that changes nothing, with the reason; `is_late` where another answer was there before it."""
 
     action_id: str
     attempt: int
     instance: str
     reason: str
+    is_late: bool = False
 
 
 # ---- plan, baseline, canary ----------------------------------------------------------------------------------

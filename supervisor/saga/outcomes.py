@@ -41,6 +41,7 @@ def take_handoff(turn: Turn, message: HandOff) -> None:
                 attempt=handoff.attempt,
                 instance=message.instance,
                 reason=why_not,
+                is_late=action is None,
             )
         )
         return

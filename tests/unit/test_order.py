@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from rolecall.client.order import Order, Wishes, make_order
-from schemas.contracts import ContractRegistry
+from schemas.contracts import ContractDocument, ContractRegistry
 from schemas.errors import ContractError, SettingsError
+from tests.role_builders import contract
 from tests.unit.workspace_repos import new_repository, run_git, save
 
 RECIPE = """\
@@ -77,6 +78,16 @@ def test_the_options_for_scope_test_limits_and_effects_are_taken(repository: Pat
     assert (made.test.command, made.test.timeout_s, made.test.found_in) == (("make", "my tests"), 5, "option")
     assert made.allow == ("deletions", "lock-files")
     assert (made.limits.wall_time_s, made.limits.actions, made.branch) == (60, 7, "mine/x")
+
+
+def test_a_contract_of_high_risk_can_be_allowed_by_its_name(repository: Path, recipe: Path) -> None:
+    contracts = ContractRegistry.builtin()
+    contracts.add(ContractDocument.model_validate(contract().model_dump() | {"risk": "high"}))
+    wishes = Wishes(recipe=str(recipe), repo=repository, allow=(contract().name,))
+
+    assert make_order(wishes, contracts).request.allow == (contract().name,)
+    with pytest.raises(ContractError, match="neither an effect nor a contract of high risk"):
+        make_order(wishes, ContractRegistry.builtin())
 
 
 def test_the_recipes_own_test_command_goes_before_what_is_found(repository: Path, recipe: Path) -> None:

@@ -116,8 +116,12 @@ CASES: list[tuple[ev.Event, Told]] = [
         Told("attempt_failed", "Attempt 2 of a-1 failed on w: crash: it crashed.", warns=True),
     ),
     (
-        ev.HandoffSetAside(at=1, action_id="a-1", attempt=1, instance="w", reason="the action is over"),
-        Told("handoff_set_aside", "A handoff of a-1 was set aside: the action is over.", warns=True),
+        ev.HandoffSetAside(at=1, action_id="a-1", attempt=1, instance="w", reason="the nonce is forged"),
+        Told("handoff_set_aside", "A handoff of a-1 was set aside: the nonce is forged.", warns=True),
+    ),
+    (
+        ev.HandoffSetAside(at=1, action_id="a-1", attempt=1, instance="w", reason="it is over", is_late=True),
+        Told("handoff_set_aside", "A handoff of a-1 was set aside: it is over."),
     ),
 ]
 
