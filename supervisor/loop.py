@@ -35,7 +35,7 @@ GROUP_AT_MOST = 256
 PREFETCH = 512
 TICK_S = 1.0
 FEED_S = 0.2
-WRITE_RETRY_S = 2.0
+JOURNAL_RETRY_S = 2.0
 # How long the last messages of a supervisor that stops may take.
 DRAIN_S = 10.0
 
@@ -174,7 +174,15 @@ class Supervisor:
         self._dirty_tasks |= work.changed
 
     async def _known(self, ids: list[str]) -> set[str]:
-        return set(await self._in_database(lambda: self._journal.known(ids))) if ids else set()
+        """Those ids that were written before. Asked from the loop's own thread: a few keys in a file that is read
+        without waiting for its writer take less time than handing the question to another thread.
+        """
+        while ids:
+            try:
+                return set(self._journal.known(ids))
+            except JournalUnavailableError as error:
+                await self._journal_is_away(error)
+        return set()
 
     async def _bring_in(self, tasks: set[str]) -> None:
         """Take up tasks that ended a while ago: they still answer, and must never begin again."""
@@ -220,10 +228,13 @@ class Supervisor:
             try:
                 await self._in_database(lambda: self._journal.write(work.group))
             except JournalUnavailableError as error:
-                self._log.error(str(error), action="journal_unavailable")
-                await asyncio.sleep(WRITE_RETRY_S)
+                await self._journal_is_away(error)
             else:
                 return
+
+    async def _journal_is_away(self, error: JournalUnavailableError) -> None:
+        self._log.error(str(error), action="journal_unavailable")
+        await asyncio.sleep(JOURNAL_RETRY_S)
 
     def _write_sent(self) -> None:
         work = Work()

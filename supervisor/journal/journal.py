@@ -3,29 +3,18 @@
 One supervisor writes at a time: the state folder is locked, and each start takes the next epoch.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    Table,
-    bindparam,
-    create_engine,
-    delete,
-    event,
-    insert,
-    select,
-    update,
-)
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, select
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from schemas.errors import SettingsError
 from schemas.lossless import readable
+from supervisor.journal import statements as st
 from supervisor.journal import tables as t
 from supervisor.saga.events import Event, read_event
 from supervisor.saga.evolve import evolve
@@ -76,7 +65,7 @@ class Replayed:
 
 
 class JournalUnavailableError(SettingsError):
-    """The journal cannot be written now (locked, read-only, disk full); nothing of the group is in it."""
+    """The journal cannot be used now (locked, read-only, disk full); of a group that was written nothing is in it."""
 
 
 class Journal:
@@ -113,41 +102,36 @@ class Journal:
         with self._engine.begin() as connection:
             known = connection.scalar(select(t.meta.c.value).where(t.meta.c.key == "epoch"))
             epoch = int(known or 0) + 1
-            _upsert(connection, t.meta, [{"key": "epoch", "value": str(epoch)}])
+            st.PUT_META.run(connection, [{"key": "epoch", "value": str(epoch)}])
         return epoch
 
     def write(self, group: Group) -> None:
         """Write a group in one transaction; on return it is on disk. Raises JournalUnavailableError."""
         if group.is_empty:
             return
-        try:
+        with _available("written"):
             self._write(group)
-        except OperationalError as error:
-            raise JournalUnavailableError(
-                f"The journal cannot be written: {error.orig}.",
-                suggestion="Check the disk and its permissions.",
-            ) from error
 
     def _write(self, group: Group) -> None:
         with self._engine.begin() as connection:
-            _insert(connection, t.inbox, group.inbox, ignore_known=True)
-            _insert(connection, t.events, group.events)
-            _insert(connection, t.outbox, group.outbox)
-            _upsert(connection, t.tasks, group.tasks.values())
-            _upsert(connection, t.steps, group.steps)
+            _run(connection, st.ADD_TO_INBOX, group.inbox)
+            _run(connection, st.ADD_EVENT, group.events)
+            _run(connection, st.ADD_TO_OUTBOX, group.outbox)
+            _run(connection, st.PUT_TASK, group.tasks.values())
+            _run(connection, st.PUT_STEP, group.steps)
             _change_leases(connection, group.leases)
             _change_workers(connection, group.workers)
-            _insert(connection, t.dead, group.dead, ignore_known=True)
-            _mark_sent(connection, group.sent)
+            _run(connection, st.ADD_DEAD, group.dead)
+            sent = ({"id": one["message_id"], "at": one["at"], "remark": one["note"]} for one in group.sent)
+            _run(connection, st.MARK_SENT, sent)
 
     def known(self, message_ids: Sequence[str]) -> frozenset[str]:
-        """Those of the ids that the inbox holds already."""
+        """Those of the ids that the inbox holds already. Raises JournalUnavailableError."""
         found: set[str] = set()
-        with self._engine.connect() as connection:
+        with _available("read"), self._engine.connect() as connection:
             for start in range(0, len(message_ids), _IDS_A_QUERY):
                 part = message_ids[start : start + _IDS_A_QUERY]
-                query = select(t.inbox.c.message_id).where(t.inbox.c.message_id.in_(part))
-                found.update(connection.scalars(query))
+                found.update(connection.scalars(st.KNOWN_IDS, {"ids": part}))
         return frozenset(found)
 
     def unfinished(self) -> Replayed:
@@ -183,6 +167,16 @@ class Journal:
                 f"The journal {path.name} was written by a newer release (version {known}).",
                 suggestion="Start that release, or use another environment (--environment NAME).",
             )
+
+
+@contextmanager
+def _available(done: str) -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        raise JournalUnavailableError(
+            f"The journal cannot be {done}: {error.orig}.", suggestion="Check the disk and its permissions."
+        ) from error
 
 
 def replay(task: str, recorded: Iterable[Event]) -> TaskState:
@@ -221,14 +215,8 @@ def _prepare(connection: Any, _record: Any) -> None:
     cursor.close()
 
 
-def _insert(connection: Connection, table: Table, rows: list[Row], *, ignore_known: bool = False) -> None:
-    if rows:
-        statement = sqlite_insert(table).on_conflict_do_nothing() if ignore_known else insert(table)
-        connection.execute(statement, [_storable(row) for row in rows])
-
-
-def _storable(row: Row) -> Row:
-    return {name: _fitted(value) for name, value in row.items()}
+def _run(connection: Connection, statement: st.Statement, rows: Iterable[Row]) -> None:
+    statement.run(connection, [{name: _fitted(value) for name, value in row.items()} for row in rows])
 
 
 def _fitted(value: Any) -> Any:
@@ -239,49 +227,13 @@ def _fitted(value: Any) -> Any:
     return value
 
 
-def _upsert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
-    listed = [_storable(row) for row in rows]
-    if not listed:
-        return
-    statement = sqlite_insert(table)
-    keys = [column.name for column in table.primary_key]
-    changing = {name: statement.excluded[name] for name in listed[0] if name not in keys}
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=keys, set_=changing)
-        if changing
-        else statement.on_conflict_do_nothing(),
-        listed,
-    )
-
-
 def _change_leases(connection: Connection, leases: Mapping[LeaseKey, Row | None]) -> None:
-    _upsert(connection, t.leases, [row for row in leases.values() if row is not None])
-    ended = [key for key, row in leases.items() if row is None]
-    if ended:
-        statement = delete(t.leases).where(
-            t.leases.c.action_id == bindparam("b_action"),
-            t.leases.c.attempt == bindparam("b_attempt"),
-            t.leases.c.instance == bindparam("b_instance"),
-        )
-        connection.execute(
-            statement, [{"b_action": one[0], "b_attempt": one[1], "b_instance": one[2]} for one in ended]
-        )
+    _run(connection, st.PUT_LEASE, (row for row in leases.values() if row is not None))
+    ended = (key for key, row in leases.items() if row is None)
+    _run(connection, st.END_LEASE, ({"action": a, "attempt_number": n, "holder": i} for a, n, i in ended))
 
 
 def _change_workers(connection: Connection, workers: Mapping[str, Row | None]) -> None:
-    _upsert(connection, t.workers, [row for row in workers.values() if row is not None])
-    gone = [instance for instance, row in workers.items() if row is None]
-    if gone:
-        connection.execute(delete(t.workers).where(t.workers.c.instance.in_(gone)))
-
-
-def _mark_sent(connection: Connection, rows: list[Row]) -> None:
-    if rows:
-        statement = (
-            update(t.outbox)
-            .where(t.outbox.c.message_id == bindparam("b_id"))
-            .values(sent_at=bindparam("b_at"), note=bindparam("b_note"))
-        )
-        connection.execute(
-            statement, [{"b_id": one["message_id"], "b_at": one["at"], "b_note": one["note"]} for one in rows]
-        )
+    _run(connection, st.PUT_WORKER, (row for row in workers.values() if row is not None))
+    gone = (instance for instance, row in workers.items() if row is None)
+    _run(connection, st.FORGET_WORKER, ({"holder": one} for one in gone))
