@@ -86,7 +86,8 @@ class Fleet:
         for served in said.contracts:
             try:
                 document = parse_contract(served.document, origin=f"{said.role} {instance}")
-                _check_schemas(document)
+                if document.ref not in self.registry:
+                    _check_schemas(document)
                 self.registry.add(document)
             except ContractError as error:
                 refused = str(error)
