@@ -8,7 +8,7 @@ def _import_structlog_alone() -> None:
     """structlog imports rich where it finds it, for tracebacks that our logs do not print: 6 MB in every process."""
     if "structlog" in sys.modules or "rich" in sys.modules:
         return
-    sys.modules["rich"] = None  # type: ignore[assignment] - documented: the import system takes it as "not there"
+    sys.modules["rich"] = None  # type: ignore[assignment]  # the import system takes None as "not there"
     try:
         importlib.import_module("structlog")
     finally:
