@@ -81,17 +81,21 @@ class Source:
         more = len(paths) - _MOST_LEFT_OUT
         return (*paths[:_MOST_LEFT_OUT], f"... and {more} more") if more > 0 else tuple(paths)
 
+    def check_fits(self, hub: Hub) -> None:
+        """Raises ContractError if the hub's object format is another than this repository's."""
+        if hub.object_format != self.object_format:
+            raise ContractError(
+                f"{self.path} uses {self.object_format} and the hub {hub.object_format}.",
+                suggestion="`rolecall run --environment NAME` with a new name makes an environment for it.",
+            )
+
     def send_to_hub(self, hub: Hub, commit: str, ref: str) -> None:
         """Put a commit with its tree into the hub, under a ref. Raises ContractError, WorkspaceError.
 
         A hub by path gets no history: nobody needs it there, and it is most of the bytes. Strangers' servers take
         only whole histories.
         """
-        if hub.object_format != self.object_format:
-            raise ContractError(
-                f"{self.path} uses {self.object_format} and the hub {hub.object_format}.",
-                suggestion="Start an environment of its own for this repository (`ROLECALL_ENVIRONMENT=NAME`).",
-            )
+        self.check_fits(hub)
         if hub.is_remote:
             self._push(hub.location, commit, ref)
             return

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from bus.owner_only import make_folder
 from bus.settings import Settings
 from schemas.contracts import ContractRegistry
 from schemas.errors import ContractError, SettingsError
@@ -11,6 +12,7 @@ from schemas.task import TaskProgress
 from supervisor.journal.reader import JournalReader
 from supervisor.journal.report import report as tell
 from workspace.hub import Hub
+from workspace.source import Source
 
 HUB_FOLDER = "hub.git"
 
@@ -71,6 +73,16 @@ def opened_hub(settings: Settings) -> Iterator[Hub]:
     place = settings.hub or str(settings.state_dir / HUB_FOLDER)
     with Hub.open(place, cache_dir=settings.state_dir / "cache") as hub:
         yield hub
+
+
+def make_hub_for(source: Source, settings: Settings) -> None:
+    """Make this environment's hub if it has none, in the object format of the first repository that comes.
+
+    Raises ContractError, before anything is started, if the hub that is there does not fit.
+    """
+    place = make_folder(settings.state_dir) / HUB_FOLDER
+    with Hub.create(place, object_format=source.object_format) as hub:
+        source.check_fits(hub)
 
 
 def chosen(reader: JournalReader, task: str | None) -> str:

@@ -14,7 +14,7 @@ from rolecall.client.attending import Attendance, canceling, to_the_end
 from rolecall.client.following import Feed
 from rolecall.client.line import Line, connected
 from rolecall.client.order import Order, Wishes, make_order
-from rolecall.client.reading import known_contracts, opened_hub
+from rolecall.client.reading import known_contracts, make_hub_for, opened_hub
 from rolecall.client.submission import submit
 from rolecall.client.terminal import is_conversation
 from rolecall.processes.joining import joined
@@ -44,6 +44,8 @@ def run(wishes: Wishes, settings: Settings, how: How, console: Console) -> int:
     if not how.yes and is_conversation() and not asking.confirmed():
         console.print(NOTHING_STARTED)
         return ExitCode.CANCELED
+    if settings.hub is None and settings.broker_url is None:
+        make_hub_for(order.source, settings)
     if how.solo or _must_be_solo(settings):
         check_tests_can_run(settings)
         from rolecall.solo import run_solo

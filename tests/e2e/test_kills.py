@@ -80,7 +80,9 @@ def test_a_worker_killed_at_work_changes_nothing(
 ) -> None:
     repository, words = order
     wait(lambda: pids(terminal, role))
-    if role == "planner":  # whose work would be over before the signal arrives: its child stands still, and keeps it
+    if (
+        role == "planner"
+    ):  # whose work would be over before the signal arrives: its child stands still, and keeps it
         [planner] = pids(terminal, role)
         for child in psutil.Process(planner).children(recursive=True):
             child.suspend()

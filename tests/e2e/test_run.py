@@ -20,7 +20,7 @@ from tests.e2e.terminals import (
     shop,
     wait,
 )
-from tests.unit.workspace_repos import run_git
+from tests.unit.workspace_repos import new_repository, run_git
 
 pytestmark = pytest.mark.timeout(400)
 SLOW_TEST = 'python -c "import time; time.sleep(600)"'
@@ -207,3 +207,20 @@ def _wait_for_line(client: "subprocess.Popen[str]", text: str) -> None:
         if text in line:
             return
     pytest.fail(f"It ended without saying {text!r}.")
+
+
+def test_a_repository_of_another_object_format_gets_an_environment_of_its_own(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    ordinary, recipe = shop(tmp_path)
+    other = new_repository(tmp_path / "sha256", {"a.md": "everything\n"}, object_format="sha256")
+    words = ("--yes", "--solo", "--allow-untested")
+    terminal.run("run", *terminal.order(ordinary, recipe), *words)
+
+    refused = terminal.run("run", *terminal.order(other, recipe), *words)
+    landed = Terminal(tmp_path, environment="sha256").run("run", *terminal.order(other, recipe), *words)
+
+    assert refused.returncode == ExitCode.USAGE
+    assert "uses sha256 and the hub sha1. `rolecall run --environment NAME`" in refused.stderr
+    assert landed.returncode == ExitCode.OK, landed.stdout + landed.stderr
+    assert len(branches(other)) == 1
