@@ -30,7 +30,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield "| | rule | commit | sites | files | lines | proof | tests |"
         yield "|---|---|---|---:|---:|---:|---|---|"
         for rule in report.rules:
-            yield _rule(rule)
+            yield _rule(report, rule)
     if report.test_command or report.baseline is not None:
         yield from ("", "## Tests", "")
         if report.test_command:
@@ -43,7 +43,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from ("", "## Cost", "", story.cost(report))
 
 
-def _rule(rule: RuleReport) -> str:
+def _rule(report: Report, rule: RuleReport) -> str:
     if rule.status != "landed":
         return f"| {rule.status} | {_code(rule.rule)} | | | | | {_plain(rule.reason)} | |"
     cells = (
@@ -54,7 +54,7 @@ def _rule(rule: RuleReport) -> str:
         f"{rule.files:,}",
         f"+{rule.added:,} -{rule.removed:,}",
         f"{story.proof(rule)} ({_plain(rule.proof_by)})" if rule.proof_by else story.proof(rule),
-        _plain(story.tests(rule.tested)),
+        _plain(story.tests(report, rule)),
     )
     return f"| {' | '.join(cells)} |"
 

@@ -72,11 +72,11 @@ def _rules(report: Report) -> Table:
     table.add_column("Proof", overflow="fold")
     table.add_column("Tests", overflow="fold")
     for rule in report.rules:
-        table.add_row(*_rule(rule))
+        table.add_row(*_rule(report, rule))
     return table
 
 
-def _rule(rule: RuleReport) -> tuple[Text, ...]:
+def _rule(report: Report, rule: RuleReport) -> tuple[Text, ...]:
     mark, style = MARKS.get(rule.status, ("…", ""))
     head = (Text(mark, style=style), Text(printable(rule.rule)))
     if rule.status != "landed":
@@ -88,7 +88,7 @@ def _rule(rule: RuleReport) -> tuple[Text, ...]:
             Text(told, style="dim"),
             Text(),
         )
-    tested = Text(story.tests(rule.tested))
+    tested = Text(story.tests(report, rule))
     if rule.tested is not None and rule.tested.verdict is not Verdict.PASS:
         tested.stylize("yellow")
     return (

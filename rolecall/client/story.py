@@ -9,7 +9,7 @@ from pathlib import PurePath
 from rolecall.client.phrases import amount, duration, listed, one_line, printable, short
 from schemas.errors import ExitCode
 from schemas.handoff import Residue
-from schemas.report import Report, RuleReport, TestsTold, Unlanded
+from schemas.report import Report, RuleReport, Unlanded
 from schemas.words import TaskStatus, Verdict
 
 # Places named per reason; the whole list is in the JSON.
@@ -95,10 +95,11 @@ def proof(rule: RuleReport) -> str:
             return other
 
 
-def tests(told: TestsTold | None) -> str:
-    """A test run in a few words."""
+def tests(report: Report, rule: RuleReport) -> str:
+    """The test of a rule's commit in a few words."""
+    told = rule.tested
     if told is None:
-        return "by a later commit's test"
+        return "not tested" if report.untested else "by a later commit's test"
     counts = f"{told.passed:,} passed"
     if told.failed:
         counts += f", {told.failed:,} failed"

@@ -113,8 +113,9 @@ def test_a_red_baseline_is_told_and_an_unusable_one_too() -> None:
 
 
 def test_what_landed_untested_is_said_aloud() -> None:
-    report = full_report(untested=True, test_command=(), baseline=None)
+    report = full_report(untested=True, test_command=(), baseline=None, rules=(landed_rule(tested=None),))
 
+    assert story.tests(report, report.rules[0]) == "not tested"
     assert "What landed was not tested" in on_terminal(report)
     assert "What landed was not tested" in report_markdown.render(
         report.model_copy(update={"baseline": TestsTold(verdict=Verdict.NOTHING_RAN)})
