@@ -26,16 +26,15 @@ def main() -> int:
     unwind_on_sigterm()
     asked = _arguments()
     console = Console(width=None if sys.stdout.isatty() else 160)
-    rows = []
+    rows: list[Row] = []
     with ExitStack() as stack:
+        stack.callback(lambda: show_table(rows, console))  # also of a run that is stopped half-way
         scratch = asked.keep or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="rolecall-cases-"))
         )
         for case in chosen_cases(asked.cases):
             with console.status(case.case):
-                row = _run(case, asked, scratch.resolve(), console)
-            rows.append(row)
-    show_table(rows, console)
+                rows.append(_run(case, asked, scratch.resolve(), console))
     return int(any(row.is_failed for row in rows))
 
 
