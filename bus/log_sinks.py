@@ -87,6 +87,21 @@ class Terminal:
         """The stream is not ours to close."""
 
 
+class Alarms(Terminal):
+    """Errors alone, each sentence once: for a terminal that shows something else."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._told: set[object] = set()
+
+    def write(self, record: Record) -> None:
+        """Print an error that was not told yet."""
+        text = record.get("text")
+        if record.get("level") in ("error", "critical") and text not in self._told:
+            self._told.add(text)
+            super().write(record)
+
+
 def one_line(record: Record) -> str:
     """A record as a person reads it: time, process, sentence, and the ids that tell it from its neighbours."""
     ids = " ".join(f"{name}={record[name]}" for name in _TERMINAL_IDS if record.get(name) not in (None, ""))
