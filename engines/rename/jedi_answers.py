@@ -1,0 +1,56 @@
+"""jedi, which guesses the types of parameters from the calls; asked only where types are not written.
+
+It gets an environment with nothing in it, no folder to remember things in, and a limit of questions.
+"""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import jedi
+from jedi.api.environment import InterpreterEnvironment
+
+from engines.languages import ending_of
+
+JEDI_VERSION = version("jedi")
+# One question takes 5 to 50 ms; beyond this many the places stay undecided, and are told so.
+MOST_QUESTIONS = 400
+
+
+class JediAnswers:
+    """What jedi says about the copy of a tree."""
+
+    def __init__(self, folder: Path, roots: Sequence[str]) -> None:
+        jedi.settings.cache_directory = str(folder / ".nothing" / "jedi")
+        self._folder = folder
+        search = [str(folder if root == "." else folder / root) for root in roots]
+        self._project = jedi.Project(folder, sys_path=search, smart_sys_path=False)
+        self._environment = InterpreterEnvironment()
+        self.questions = 0
+
+    @property
+    def is_spent(self) -> bool:
+        """True once it may not be asked any more."""
+        return self.questions >= MOST_QUESTIONS
+
+    def goto(self, path: str, text: str, line: int, column: int) -> list[tuple[str, int, int]]:
+        """(path, line from 1, column) of each definition in the tree; nothing where it cannot tell."""
+        self.questions += 1
+        script = jedi.Script(
+            text, path=self._folder / path, project=self._project, environment=self._environment
+        )
+        try:
+            names = script.goto(line, column, follow_imports=True)
+        except Exception:  # jedi breaks in many ways on code that it does not understand
+            return []
+        found = set()
+        for name in names:
+            place = name.module_path
+            inside = (
+                place is not None
+                and place.is_relative_to(self._folder)
+                and ending_of(str(place)) in ("py", "pyi")
+            )
+            if inside and place is not None and name.line is not None and name.column is not None:
+                found.add((place.relative_to(self._folder).as_posix(), name.line, name.column))
+        return sorted(found)
