@@ -7,12 +7,14 @@ inside and outside of the symbol stays open: either choice would break the other
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from engines.rename.chains import Chains
 from engines.rename.definitions import Definitions, Spot
 from engines.rename.documents import Document, Documents
 from engines.rename.hierarchy import Family, Hierarchy
 from engines.rename.imports import Imports, Meaning, imported_targets
 from engines.rename.listed import listed_in_all, listed_in_class
 from engines.rename.members import class_at, key_of, member_places, self_assignments
+from engines.rename.module_names import ModuleNames
 from engines.rename.scopes import MODULE, NamePlaces, Place, Role, Variable
 from engines.rename.target import Kind, Target
 from engines.rename.verdicts import By, Verdicts
@@ -31,19 +33,28 @@ class Decided:
 
 
 def decide(
-    target: Target, documents: Documents, imports: Imports, definitions: Callable[[], Definitions]
+    target: Target,
+    documents: Documents,
+    names: ModuleNames,
+    imports: Imports,
+    definitions: Callable[[], Definitions],
 ) -> Decided:
     """Decide all places. `definitions` starts the servers; it is called only if types are needed."""
     if target.kind is Kind.MEMBER:
         return _member(target, documents, imports, definitions())
-    return Decided(_module_name(target, documents, imports, definitions))
+    return Decided(_module_name(target, documents, names, imports, definitions))
 
 
 def _module_name(
-    target: Target, documents: Documents, imports: Imports, definitions: Callable[[], Definitions]
+    target: Target,
+    documents: Documents,
+    names: ModuleNames,
+    imports: Imports,
+    definitions: Callable[[], Definitions],
 ) -> Verdicts:
     verdicts = Verdicts()
     meaning = Meaning(documents, imports, target.name, frozenset(target.paths))
+    chains = Chains(documents, names, imports)
     asked: list[tuple[str, Place]] = []
     for document in documents.having(target.name):
         places = imports.places(document, target.name)
@@ -62,10 +73,29 @@ def _module_name(
             for one in places.others
             if one.role is not Role.ATTRIBUTE and one.span not in mine.symbol
         )
-        asked += [(document.path, one) for one in places.with_role(Role.ATTRIBUTE)]
+        for place in places.with_role(Role.ATTRIBUTE):
+            answer = _by_chain(document, place, chains, meaning, imports)
+            if answer is None:
+                asked.append((document.path, place))
+            elif answer:
+                mine.take([place], By.SCOPES)
+            else:
+                mine.others.add(place.span)
     if asked:
         _ask(asked, verdicts, definitions())
     return verdicts
+
+
+def _by_chain(
+    document: Document, place: Place, chains: Chains, meaning: Meaning, imports: Imports
+) -> bool | None:
+    """Whether the attribute of a module is the symbol; None if what stands before the dot is no module for sure."""
+    attribute = place.node.parent()
+    receiver = attribute.field("object") if attribute is not None and not place.in_quotes else None
+    files = chains.module_of(document, receiver) if receiver is not None else ()
+    if any(meaning.in_module(path) for path in files):
+        return True
+    return False if any(imports.origins(path, place.node.text()) for path in files) else None
 
 
 def _is_target(variable: Variable, document: Document, meaning: Meaning) -> bool:
@@ -138,12 +168,10 @@ def _ask(asked: Sequence[tuple[str, Place]], verdicts: Verdicts, definitions: De
     spots = [Spot(path, place.start) for path, place in asked]
     for (path, place), spot, found in zip(asked, spots, definitions.typed(spots), strict=True):
         by = By.PYREFLY
-        if (
-            not found
-            and not definitions.jedi.is_spent
-            and place.role is Role.ATTRIBUTE
-            and not place.in_quotes
-        ):
+        if any(definitions.is_constructor(one) for one in found):
+            found = ()  # of a call of a class pyrefly names what makes the instance, which may be inherited
+        may_ask = place.role is Role.ATTRIBUTE and not place.in_quotes and not definitions.jedi.is_spent
+        if not found and may_ask:
             found, by = definitions.inferred(spot), By.JEDI
         _note(verdicts, path, place, found, ours, by, definitions)
 

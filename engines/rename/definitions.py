@@ -4,6 +4,7 @@ The copy holds Python files only, without `.git`, settings or an environment, so
 else. Line ends that the two count differently are made spaces in it; positions stay.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -28,6 +29,7 @@ PYREFLY_VERSION = version("pyrefly")
 _MOST_ROUNDS = 6
 # Questions under way at once; more fill the pipes of both sides.
 _TOGETHER = 64
+_CONSTRUCTOR = re.compile(r"__(?:init|new|call)__\b")
 _SETTINGS = """\
 search-path = {roots}
 site-package-path = []
@@ -127,6 +129,10 @@ class Definitions:
     def line(self, spot: Spot) -> int:
         """The line of a spot, counted from 1."""
         return bisect_right(self._lines_of(spot).starts, spot.position)
+
+    def is_constructor(self, spot: Spot) -> bool:
+        """True for the name of a method that makes instances."""
+        return _CONSTRUCTOR.match(self.text(spot), spot.position) is not None
 
     def text(self, spot: Spot) -> str:
         """The text of a spot's file."""

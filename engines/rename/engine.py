@@ -71,7 +71,7 @@ class RenameSymbol:
         target = locate(input["symbol"], documents, names, imports)
         _check_reach(target, documents)
         with ExitStack() as stack:
-            decided = decide(target, documents, imports, lambda: _definitions(stack, documents, names))
+            decided = decide(target, documents, names, imports, lambda: _definitions(stack, documents, names))
             check_free(target, input["to"], decided, documents, imports, names)
         made = _edited(target, input, decided.verdicts, documents, view)
         residue = _residue(target, input, decided.verdicts, documents, view)

@@ -49,21 +49,22 @@ def _is_code(string: SgNode) -> bool:
     while parent is not None:
         kind = parent.kind()
         if kind == "type":
-            return True
-        if kind in ("subscript", "generic_type"):
-            if parent.children()[0].text().rpartition(".")[2] in ("Literal", "Annotated"):
-                return False
-        elif kind == "argument_list":
+            return not _is_plain_argument(parent)
+        if kind == "subscript" and _is_plain_argument(child):
+            return False
+        if kind == "argument_list":
             call = parent.parent()
             function = call.field("function") if call is not None and call.kind() == "call" else None
             called = function.text().rpartition(".")[2] if function is not None else ""
             arguments = [one for one in parent.children() if one.is_named()]
             is_first = bool(arguments) and span_of(arguments[0]) == span_of(child)
             return called in _TYPE_CALLS and (is_first == (called in ("cast", "ForwardRef")))
-        elif kind == "keyword_argument":
+        if kind == "keyword_argument":
             if (parent.children()[0].text()) != "bound":
                 return False
         elif kind not in (
+            "subscript",
+            "generic_type",
             "binary_operator",
             "type_parameter",
             "list",
@@ -74,3 +75,19 @@ def _is_code(string: SgNode) -> bool:
             return False
         child, parent = parent, parent.parent()
     return False
+
+
+def _is_plain_argument(argument: SgNode) -> bool:
+    """True for a string that stands for itself: in `Literal[...]`, and behind the type in `Annotated[...]`."""
+    holder = argument.parent()
+    if holder is not None and holder.kind() == "type_parameter":
+        generic = holder.parent()
+        arguments = [one for one in holder.children() if one.is_named()]
+    else:
+        generic = holder
+        arguments = holder.children()[2:3] if holder is not None else []
+    if generic is None or generic.kind() not in ("generic_type", "subscript"):
+        return False
+    name = generic.children()[0].text().rpartition(".")[2]
+    is_first = bool(arguments) and span_of(arguments[0]) == span_of(argument)
+    return name == "Literal" or (name == "Annotated" and not is_first)

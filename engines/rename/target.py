@@ -82,17 +82,33 @@ class _Search:
             found = self._names.files(".".join(parts[:cut]))
             if found:
                 return found, parts[cut:]
+        self._refuse_module()
+        raise ContractError(
+            f"There is no module for {self._symbol!r} in this repository.",
+            suggestion=self._where_it_is(parts),
+        )
+
+    def _refuse_module(self) -> None:
         if self._names.files(self._symbol):
             raise ContractError(
                 f"{self._symbol} is a module; `rename.symbol` renames what a module defines.",
-                suggestion="`file.rename` or `move.module` move modules.",
+                suggestion="Name something in it.",
             )
+
+    def _where_it_is(self, parts: list[str]) -> str:
+        """A hint: modules with a name like this one, or others that define the symbol's name."""
         known = sorted({self._names.name_of(path) for path in self._documents.python})
         hint = nearest(".".join(parts[:-1]) or self._symbol, known)
-        raise ContractError(
-            f"There is no module for {self._symbol!r} in this repository.",
-            suggestion=f"Did you mean {hint}.{parts[-1]}?" if hint else "Write it as package.module.name.",
-        )
+        if hint:
+            return f"Did you mean {hint}.{parts[-1]}?"
+        defining = [
+            f"{self._names.name_of(document.path)}.{parts[-1]}"
+            for document in self._documents.having(parts[-1])
+            if (document.path, parts[-1]) in self._imports.origins(document.path, parts[-1])
+        ]
+        if defining:
+            return f"Did you mean {' or '.join(defining[:3])}?"
+        return "Write it as package.module.name."
 
     def _member(self, origins: list[tuple[str, str]], chain: list[str]) -> Target:
         keys: list[ClassKey] = []
@@ -129,6 +145,7 @@ class _Search:
             document = self._documents.get(path)
             if document is not None:
                 known += module_names(document)
+        self._refuse_module()
         if name in known:
             raise ContractError(f"{name!r} in {paths[0]} comes from outside of this repository.")
         hint = nearest(name, known)
