@@ -99,6 +99,7 @@ class Definitions:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+        self.jedi.forget()
 
     def typed(self, spots: Sequence[Spot]) -> list[tuple[Spot, ...]]:
         """Where pyrefly says that each is defined; nothing where it cannot tell."""

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-import jedi
-from jedi.api.environment import InterpreterEnvironment
-
 from engines.languages import ending_of
 
 JEDI_VERSION = version("jedi")
@@ -21,12 +18,22 @@ class JediAnswers:
     """What jedi says about the copy of a tree."""
 
     def __init__(self, folder: Path, roots: Sequence[str]) -> None:
+        import jedi  # here, because only a rename that asks about types needs it: 20 MB and 0.2 s
+        from jedi.api.environment import InterpreterEnvironment
+
+        self._jedi = jedi
         jedi.settings.cache_directory = str(folder / ".nothing" / "jedi")
         self._folder = folder
         search = [str(folder if root == "." else folder / root) for root in roots]
         self._project = jedi.Project(folder, sys_path=search, smart_sys_path=False)
         self._environment = InterpreterEnvironment()
         self.questions = 0
+
+    def forget(self) -> None:
+        """Drop what was parsed: the files of the next copy are others."""
+        from parso.cache import parser_cache
+
+        parser_cache.clear()
 
     @property
     def is_spent(self) -> bool:
@@ -36,7 +43,7 @@ class JediAnswers:
     def goto(self, path: str, text: str, line: int, column: int) -> list[tuple[str, int, int]]:
         """(path, line from 1, column) of each definition in the tree; nothing where it cannot tell."""
         self.questions += 1
-        script = jedi.Script(
+        script = self._jedi.Script(
             text, path=self._folder / path, project=self._project, environment=self._environment
         )
         try:
