@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 
 from ast_grep_py import SgNode, SgRoot
 
-from engines.languages import language_of
+from engines.languages import language, language_of
 from engines.source import Source, UnreadableError, is_binary, read_source
 from engines.syntax import Span, fault_spans, span_of
 from workspace.view import TreeView
+
+PYTHON = language("python")
 
 
 @dataclass(slots=True)
@@ -100,24 +102,27 @@ class Documents:
         return spoken is not None and spoken.name == "python" and entry is not None and entry.is_file
 
     def _read(self, path: str) -> Document | None:
-        data = self.data(path)
-        if is_binary(data):
-            self.faults[path] = "is a binary file"
+        found = read_document(path, self.data(path), in_reach=path in self._reach)
+        if isinstance(found, str):
+            self.faults[path] = found
             return None
-        try:
-            source = read_source(data, is_python=True)
-        except UnreadableError as error:
-            self.faults[path] = str(error)
-            return None
-        root = SgRoot(source.text, "python").root()
-        spoken = language_of(path)
-        assert spoken is not None, path
-        faults = fault_spans(root, spoken)
-        if faults:
-            line = source.text.count("\n", 0, faults[0][0]) + 1
-            self.faults[path] = f"does not parse (line {line})"
-            return None
-        return Document(path, source, root, path in self._reach)
+        return found
+
+
+def read_document(path: str, data: bytes, *, in_reach: bool = True) -> Document | str:
+    """The document of a file's bytes, or why there is none."""
+    if is_binary(data):
+        return "is a binary file"
+    try:
+        source = read_source(data, is_python=True)
+    except UnreadableError as error:
+        return str(error)
+    root = SgRoot(source.text, "python").root()
+    faults = fault_spans(root, PYTHON)
+    if faults:
+        line = source.text.count("\n", 0, faults[0][0]) + 1
+        return f"does not parse (line {line})"
+    return Document(path, source, root, in_reach)
 
 
 def word_spans(text: str, word: str) -> list[Span]:

@@ -4,11 +4,12 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from engines.api import EngineResult
 from engines.languages import language_of
+from engines.rename.alias import chain_of, class_with_alias, module_with_alias
 from engines.rename.deciding import Decided, decide
 from engines.rename.definitions import PYREFLY_VERSION, Definitions
 from engines.rename.documents import Document, Documents, word_spans
@@ -18,6 +19,7 @@ from engines.rename.module_names import ModuleNames
 from engines.rename.proof import is_proved, with_spans
 from engines.rename.refusals import check_free, check_names
 from engines.rename.residue import in_order, left_elsewhere, left_in_python, text_of
+from engines.rename.scopes import MODULE
 from engines.rename.target import Target, locate
 from engines.rename.verdicts import By, Verdicts
 from engines.source import UnreadableError
@@ -74,6 +76,8 @@ class RenameSymbol:
             decided = decide(target, documents, names, imports, lambda: _definitions(stack, documents, names))
             check_free(target, input["to"], decided, documents, imports, names)
         made = _edited(target, input, decided.verdicts, documents, view)
+        if input.get("alias"):
+            _keep_old_name(target, input["to"], decided, documents, made)
         residue = _residue(target, input, decided.verdicts, documents, view)
         return self._result(target, decided, made, residue, view)
 
@@ -153,6 +157,25 @@ def _replace_words(input: Mapping[str, Any], made: _Made, view: TreeView) -> Non
             made.files[path] = result.data
             made.sites[path] = made.sites.get(path, 0) + result.sites
             made.words += result.sites
+
+
+def _keep_old_name(target: Target, new: str, decided: Decided, documents: Documents, made: _Made) -> None:
+    """Add the alias where the old name can be asked for: the defining module and packages that hand it out, or the
+    highest classes of the family."""
+    family, hierarchy = decided.family, decided.hierarchy
+    if family is None or hierarchy is None:
+        for path in sorted(made.files, key=path_key):
+            is_package = PurePosixPath(path).stem == "__init__"
+            of_module = any(one.kind == MODULE for one in decided.verdicts.of(path).variables)
+            if path in target.paths or (is_package and of_module):
+                made.files[path] = module_with_alias(path, made.files[path], target.name, new)
+        return
+    for key in sorted(family.classes):
+        document = documents.get(key.path)
+        is_highest = not hierarchy.ancestors(key) & family.classes
+        if document is not None and is_highest and key.path in made.files:
+            chain = chain_of(document, key)
+            made.files[key.path] = class_with_alias(key.path, made.files[key.path], chain, target.name, new)
 
 
 def _residue(
