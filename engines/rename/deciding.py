@@ -82,7 +82,7 @@ def _module_name(
             else:
                 mine.others.add(place.span)
     if asked:
-        _ask(asked, verdicts, definitions())
+        _ask(asked, verdicts, definitions(), infer=False)
     return verdicts
 
 
@@ -136,7 +136,7 @@ def _member(target: Target, documents: Documents, imports: Imports, definitions:
         for path, place in [one for one in asked if one[1].role is Role.KEYWORD]:
             verdicts.of(path).others.add(place.span)
         asked = [one for one in asked if one[1].role is not Role.KEYWORD]
-    _ask(asked, verdicts, definitions)
+    _ask(asked, verdicts, definitions, infer=True)
     return Decided(verdicts, family, hierarchy)
 
 
@@ -163,14 +163,20 @@ def _is_definition(place: Place) -> bool:
     return parent is not None and parent.kind() in ("function_definition", "class_definition")
 
 
-def _ask(asked: Sequence[tuple[str, Place]], verdicts: Verdicts, definitions: Definitions) -> None:
+def _ask(
+    asked: Sequence[tuple[str, Place]], verdicts: Verdicts, definitions: Definitions, *, infer: bool
+) -> None:
+    """Ask by types; `infer` asks jedi too, which for the rare name of a module behind a parameter is not worth it."""
     ours = frozenset(verdicts.spots())
     spots = [Spot(path, place.start) for path, place in asked]
     for (path, place), spot, found in zip(asked, spots, definitions.typed(spots), strict=True):
         by = By.PYREFLY
         if any(definitions.is_constructor(one) for one in found):
             found = ()  # of a call of a class pyrefly names what makes the instance, which may be inherited
-        may_ask = place.role is Role.ATTRIBUTE and not place.in_quotes and not definitions.jedi.is_spent
+        may_ask = infer and place.role is Role.ATTRIBUTE and not place.in_quotes
+        if not found and may_ask and definitions.jedi.is_spent:
+            verdicts.of(path).open[place.span] = _UNASKED
+            continue
         if not found and may_ask:
             found, by = definitions.inferred(spot), By.JEDI
         _note(verdicts, path, place, found, ours, by, definitions)
@@ -195,7 +201,7 @@ def _note(
     elif outside or place.role is Role.KEYWORD:
         mine.others.add(place.span)
     else:
-        mine.open[place.span] = _UNASKED if by is By.PYREFLY and place.role is Role.ATTRIBUTE else _UNKNOWN
+        mine.open[place.span] = _UNKNOWN
 
 
 def _where(spot: Spot, definitions: Definitions) -> str:

@@ -90,7 +90,8 @@ class Definitions:
         self._server = self._stack.enter_context(
             LanguageServer([installed_tool("pyrefly"), "lsp"], cwd=folder)
         )
-        self.jedi = JediAnswers(folder, roots)
+        size_bytes = sum(len(documents.data(path)) for path in documents.python)
+        self.jedi = JediAnswers(folder, roots, size_bytes)
 
     def __enter__(self) -> Self:
         return self

@@ -10,14 +10,17 @@ from pathlib import Path
 from engines.languages import ending_of
 
 JEDI_VERSION = version("jedi")
-# One question takes 5 to 50 ms; beyond this many the places stay undecided, and are told so.
+# A question takes 5 to 50 ms in a small repository and a second in one of 18 MB, where hardly one in twenty is answered.
+# So the number of questions goes by the size; places beyond it stay undecided, and are told so. A limit of time would
+# give another result on another machine.
 MOST_QUESTIONS = 400
+_QUESTIONS_TIMES_BYTES = 60_000_000
 
 
 class JediAnswers:
     """What jedi says about the copy of a tree."""
 
-    def __init__(self, folder: Path, roots: Sequence[str]) -> None:
+    def __init__(self, folder: Path, roots: Sequence[str], size_bytes: int) -> None:
         import jedi  # here, because only a rename that asks about types needs it: 20 MB and 0.2 s
         from jedi.api.environment import InterpreterEnvironment
 
@@ -27,6 +30,7 @@ class JediAnswers:
         search = [str(folder if root == "." else folder / root) for root in roots]
         self._project = jedi.Project(folder, sys_path=search, smart_sys_path=False)
         self._environment = InterpreterEnvironment()
+        self.most = min(MOST_QUESTIONS, _QUESTIONS_TIMES_BYTES // max(size_bytes, 1))
         self.questions = 0
 
     def forget(self) -> None:
@@ -38,7 +42,7 @@ class JediAnswers:
     @property
     def is_spent(self) -> bool:
         """True once it may not be asked any more."""
-        return self.questions >= MOST_QUESTIONS
+        return self.questions >= self.most
 
     def goto(self, path: str, text: str, line: int, column: int) -> list[tuple[str, int, int]]:
         """(path, line from 1, column) of each definition in the tree; nothing where it cannot tell."""

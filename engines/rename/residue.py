@@ -1,5 +1,6 @@
 """What has the name and was left: every whole word that nobody edited, each line with its reason."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -8,8 +9,8 @@ from engines.languages import language_of
 from engines.rename.documents import Document, word_spans
 from engines.rename.verdicts import FileVerdicts
 from engines.source import UnreadableError, is_binary, is_wide, read_source
-from engines.syntax import Span, line_of
-from engines.zones import COMMENTS, DOCS, STRINGS, is_documentation, zones
+from engines.syntax import Span, line_of, span_of
+from engines.zones import COMMENTS, DOCS, STRINGS, is_docstring, is_documentation
 from schemas.handoff import Residue
 from schemas.scope import path_key
 
@@ -29,8 +30,11 @@ def left_in_python(
 ) -> list[Residue]:
     """The residue of a Python file that was looked at; `replaced` are the kinds of text where words were replaced."""
     found: list[tuple[int, str]] = []
-    marked = _zones_of(document)
-    for span in word_spans(document.text, name):
+    spans = word_spans(document.text, name)
+    if document.in_reach and all(span in verdicts.symbol for span in spans):
+        return []
+    marked = _texts_with(document, name)
+    for span in spans:
         if span in verdicts.symbol:
             if not document.in_reach:
                 found.append((span[0], _OUT_OF_REACH))
@@ -92,10 +96,15 @@ def _reason(verdicts: FileVerdicts, span: Span) -> str:
     return _OTHER if span in verdicts.others else "not a name that Python looks up there"
 
 
-def _zones_of(document: Document) -> list[tuple[Span, str]]:
-    spoken = language_of(document.path)
-    assert spoken is not None, document.path
-    return zones(document.root, spoken)
+def _texts_with(document: Document, name: str) -> list[tuple[Span, str]]:
+    """The comments, strings and docstrings that have the name, without the code in their holes."""
+    word = rf"\b{re.escape(name)}\b"
+    found = [(span_of(one), COMMENTS) for one in document.root.find_all(kind="comment", regex=word)]
+    for content in document.root.find_all(kind="string_content", regex=word):
+        string = content.parent()
+        is_doc = string is not None and is_docstring(string)
+        found.append((span_of(content), DOCS if is_doc else STRINGS))
+    return found
 
 
 def _as_residue(path: str, text: str, places: Iterable[tuple[int, str]]) -> list[Residue]:
