@@ -13,7 +13,7 @@ from engines.rename.documents import Document, Documents
 from engines.rename.hierarchy import Family, Hierarchy
 from engines.rename.imports import Imports, Meaning, imported_targets
 from engines.rename.listed import listed_in_all, listed_in_class
-from engines.rename.members import class_at, key_of, member_places, self_assignments
+from engines.rename.members import class_at, key_of, member_places, owner_of_receiver, self_assignments
 from engines.rename.module_names import ModuleNames
 from engines.rename.scopes import MODULE, NamePlaces, Place, Role, Variable
 from engines.rename.target import Kind, Target
@@ -137,7 +137,36 @@ def _member(target: Target, documents: Documents, imports: Imports, definitions:
             verdicts.of(path).others.add(place.span)
         asked = [one for one in asked if one[1].role is not Role.KEYWORD]
     _ask(asked, verdicts, definitions, infer=True)
+    for path, place in asked:
+        if place.span in verdicts.of(path).open and _is_self_of_family(
+            documents, path, place, family, hierarchy
+        ):
+            del verdicts.of(path).open[place.span]
+            verdicts.of(path).take([place], By.SCOPES)
+    if not family.strangers:
+        _note_only_one(verdicts, target.name)
     return Decided(verdicts, family, hierarchy)
+
+
+def _is_self_of_family(
+    documents: Documents, path: str, place: Place, family: Family, hierarchy: Hierarchy
+) -> bool:
+    """True for `self.NAME` in a class without the member, if a class made of it and others gets it from the family."""
+    document = documents.get(path)
+    attribute = place.node.parent()
+    owner = owner_of_receiver(attribute) if attribute is not None and not place.in_quotes else None
+    if document is None or owner is None:
+        return False
+    heirs = hierarchy.heirs_of(key_of(document, owner))
+    return any(hierarchy.ancestors(heir) & family.classes for heir in heirs)
+
+
+def _note_only_one(verdicts: Verdicts, name: str) -> None:
+    """Where no other class has such a member, a reader may decide more easily: say so."""
+    for mine in verdicts.files.values():
+        for span, reason in mine.open.items():
+            if reason in (_UNKNOWN, _UNASKED):
+                mine.open[span] = f"{reason}; no other class of this repository has {name}"
 
 
 def _sort_variables(places: NamePlaces, document: Document, family: Family, verdicts: Verdicts) -> None:

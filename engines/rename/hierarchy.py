@@ -89,13 +89,13 @@ class Hierarchy:
         """Definers that meet the family in a common heir: there one overrides the other."""
         more: set[ClassKey] = set()
         for stranger in [key for key in definers if key not in joined]:
-            for heir in self._heirs_of(stranger):
+            for heir in self.heirs_of(stranger):
                 if (self.ancestors(heir) | {heir}) & joined:
                     more.add(stranger)
                     break
         return more
 
-    def _heirs_of(self, key: ClassKey) -> list[ClassKey]:
+    def heirs_of(self, key: ClassKey) -> list[ClassKey]:
         """Classes that name the class among several bases (where only one is named, there is nobody to meet)."""
         document = self._documents.get(key.path)
         node = class_at(document, key.position) if document is not None else None

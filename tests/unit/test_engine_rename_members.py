@@ -9,6 +9,7 @@ from schemas.errors import ContractError
 from tests.unit.engine_cases import after, reasons, run
 
 RENAME = RenameSymbol()
+UNKNOWN = "the type of what stands before the dot is not known"
 
 
 def renamed(files: dict[str, str | bytes], symbol: str = "a.A.read", to: str = "aread") -> dict[str, str]:
@@ -74,13 +75,22 @@ def test_receivers_are_known_by_their_types(use: str) -> None:
     assert renamed(files)["use.py"] == f"{head}{use}\n".replace("read", "aread")
 
 
+def test_self_of_a_mixin_is_what_its_heirs_are() -> None:
+    files: dict[str, str | bytes] = {
+        "a.py": "class A:\n    def read(self): ...\nclass M:\n    def m(self): return self.read()\nclass H(M, A): ...\n",
+        "b.py": "class M2:\n    def m(self): return self.read()\nclass H2(M2, dict): ...\n",
+    }
+
+    assert renamed(files) == {"a.py": str(files["a.py"]).replace("read", "aread"), "b.py": files["b.py"]}
+
+
 def test_a_receiver_that_nobody_knows_is_left_and_told() -> None:
     files: dict[str, str | bytes] = {"a.py": "class A:\n    def read(self): ...\ndef f(x): x.read()\n"}
 
     result = run(RENAME, {"symbol": "a.A.read", "to": "aread"}, files)
 
     assert after(files, result) == {"a.py": b"class A:\n    def aread(self): ...\ndef f(x): x.read()\n"}
-    assert reasons(result.residue) == [(3, "the type of what stands before the dot is not known")]
+    assert reasons(result.residue) == [(3, f"{UNKNOWN}; no other class of this repository has read")]
     assert "1 places may mean a.A.read" in result.risks[0].text
 
 
