@@ -6,6 +6,7 @@ inside and outside of the symbol stays open: either choice would break the other
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from engines.rename.chains import Chains
 from engines.rename.definitions import Definitions, Spot
@@ -18,6 +19,7 @@ from engines.rename.module_names import ModuleNames
 from engines.rename.scopes import MODULE, NamePlaces, Place, Role, Variable
 from engines.rename.target import Kind, Target
 from engines.rename.verdicts import By, Verdicts
+from schemas.errors import ContractError
 
 _UNKNOWN = "the type of what stands before the dot is not known"
 _UNASKED = "the type of what stands before the dot is not written, and jedi's questions were used up"
@@ -61,6 +63,7 @@ def _module_name(
         mine = verdicts.of(document.path)
         for variable in places.variables.values():
             if _is_target(variable, document, meaning):
+                _check_bindings(document, variable, partial(meaning.of_binding, document))
                 mine.take(variable.places, By.SCOPES)
                 mine.variables.append(variable)
             else:
@@ -84,6 +87,18 @@ def _module_name(
     if asked:
         _ask(asked, verdicts, definitions(), infer=False)
     return verdicts
+
+
+def _check_bindings(document: Document, variable: Variable, means_it: Callable[[Place], bool]) -> None:
+    """Raises ContractError if the variable also gets its value by an import whose name is not ours to change."""
+    for binding in variable.bindings:
+        parent = binding.node.parent()
+        is_bare_import = parent is not None and parent.kind() == "dotted_name" and not binding.in_quotes
+        if is_bare_import and not means_it(binding):
+            raise ContractError(
+                f"{document.path}:{document.line(binding.start)}: the same name is also imported from elsewhere.",
+                suggestion="Give that import an `as` first; then both can be renamed.",
+            )
 
 
 def _by_chain(
@@ -173,6 +188,7 @@ def _sort_variables(places: NamePlaces, document: Document, family: Family, verd
     mine = verdicts.of(document.path)
     for variable in places.variables.values():
         if variable.kind == "class_definition" and key_of(document, variable.node) in family.classes:
+            _check_bindings(document, variable, lambda _: False)
             mine.take(variable.places, By.SCOPES)
             mine.variables.append(variable)
         else:

@@ -42,7 +42,11 @@ TREES = st.fixed_dictionaries(
 def test_only_whole_words_change_and_the_inverse_restores_the_base(files: dict[str, bytes]) -> None:
     given_files: dict[str, str | bytes] = dict(files)
 
-    result = run(RENAME, {"symbol": "pkg.m.old", "to": "new"}, given_files)
+    try:
+        result = run(RENAME, {"symbol": "pkg.m.old", "to": "new"}, given_files)
+    except ContractError as error:
+        assert "imported from elsewhere" in str(error)
+        return
     changed = after(given_files, result)
 
     for path, data in files.items():

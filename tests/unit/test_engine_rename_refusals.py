@@ -92,3 +92,23 @@ def test_a_module_of_the_package_is_not_hidden() -> None:
 
 def test_a_definition_that_cannot_be_read_is_refused() -> None:
     assert "m.py, which defines m.old, does not parse (line 2)." in refused("old = 1\ndef f(:\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "told"),
+    [
+        ("try:\n    import old\nexcept ImportError:\n    old = None\n", {}, "m.py:2: the same name is also imported from elsewhere. Give that import an `as` first"),
+        ("try:\n    from json import old\nexcept ImportError:\n    def old(): ...\n", {}, "m.py:2: the same name is also imported from elsewhere."),
+        ("old = 1\n", {"use": "try:\n    from m import old\nexcept ImportError:\n    from n import old\n"}, "use.py:4: the same name is also imported"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_imported_from_elsewhere_too_is_refused(
+    text: str, files: dict[str, str], told: str
+) -> None:
+    assert told in refused(text, **files)
+
+
+def test_an_import_with_an_alias_goes_along() -> None:
+    text = "try:\n    from json import dumps as old\nexcept ImportError:\n    def old(): ...\n"
+
+    assert run(RENAME, {"symbol": "m.old", "to": "new"}, {"m.py": text}).sites == 2
