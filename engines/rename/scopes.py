@@ -24,6 +24,7 @@ _PATTERNS = frozenset(
     {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "tuple", "list", "list_splat",
      "parenthesized_expression", "expression_list"}
 )  # fmt: skip
+_GENERIC = frozenset({"function_definition", "class_definition"})
 _PARAMETERS = frozenset({"parameters", "lambda_parameters"})
 
 
@@ -239,7 +240,17 @@ def _is_declared_type(node: SgNode) -> bool:
         return False
     if parent.kind() == "type_alias_statement":
         return is_same(parent.field("left") or parent.children()[1], node)
-    return parent.kind() == "type_parameter"
+    holder = parent.parent()
+    # The grammar calls the arguments of `list[X]` type parameters too.
+    return parent.kind() == "type_parameter" and holder is not None and holder.kind() in _GENERIC
+
+
+def _declares_type(scope: SgNode, name: str) -> bool:
+    """True if the definition has a type parameter of this name (PEP 695), which its annotations see."""
+    parameters = scope.field("type_parameters")
+    return parameters is not None and any(
+        one.text() == name for one in parameters.find_all(kind="identifier")
+    )
 
 
 def _is_walrus(node: SgNode) -> bool:
@@ -251,6 +262,8 @@ def _is_inside(scope: SgNode, child: SgNode, node: SgNode) -> bool:
     """True if what stands in `child` (a child of `scope`) is looked up in the scope itself."""
     kind = scope.kind()
     if kind == MODULE:
+        return True
+    if kind in _GENERIC and not is_same(scope.field("name"), node) and _declares_type(scope, node.text()):
         return True
     if kind == "class_definition":
         return is_same(scope.field("body"), child)

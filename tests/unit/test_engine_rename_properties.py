@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engines.api import EngineResult
 from engines.rename.engine import RenameSymbol
 from engines.rename.proof import is_proved
 from schemas.errors import ContractError
@@ -42,10 +43,8 @@ TREES = st.fixed_dictionaries(
 def test_only_whole_words_change_and_the_inverse_restores_the_base(files: dict[str, bytes]) -> None:
     given_files: dict[str, str | bytes] = dict(files)
 
-    try:
-        result = run(RENAME, {"symbol": "pkg.m.old", "to": "new"}, given_files)
-    except ContractError as error:
-        assert "imported from elsewhere" in str(error)
+    result = _renamed(given_files)
+    if result is None:
         return
     changed = after(given_files, result)
 
@@ -53,6 +52,16 @@ def test_only_whole_words_change_and_the_inverse_restores_the_base(files: dict[s
         assert re.sub(rb"\bnew\b", b"old", changed[path]) == data
     back = run(RENAME, {"symbol": "pkg.m.new", "to": "old"}, dict(changed)) if _may_go_back(changed) else None
     assert back is None or after(dict(changed), back) == files
+
+
+def _renamed(files: dict[str, str | bytes]) -> EngineResult | None:
+    """What the rename does; nothing for trees in which a name is imported from two places, which are refused."""
+    try:
+        return run(RENAME, {"symbol": "pkg.m.old", "to": "new"}, files)
+    except ContractError as error:
+        if "imported from elsewhere" in error.message:
+            return None
+        raise
 
 
 def _may_go_back(files: dict[str, bytes]) -> bool:
