@@ -22,7 +22,7 @@ from engines.rename.verdicts import By, Verdicts
 from schemas.errors import ContractError
 
 _UNKNOWN = "the type of what stands before the dot is not known"
-_UNASKED = "the type of what stands before the dot is not written, and jedi's questions were used up"
+_UNASKED = "the type of what stands before the dot is not written, and there was no more room to guess it"
 
 
 @dataclass(slots=True)

@@ -10,11 +10,14 @@ from pathlib import Path
 from engines.languages import ending_of
 
 JEDI_VERSION = version("jedi")
-# A question takes 5 to 50 ms in a small repository and a second in one of 18 MB, where hardly one in twenty is answered.
+# A question takes 5 to 50 ms in a small repository and up to five seconds in one of 18 MB, where hardly one in twenty is
+# answered.
 # So the number of questions goes by the size; places beyond it stay undecided, and are told so. A limit of time would
 # give another result on another machine.
 MOST_QUESTIONS = 400
 _QUESTIONS_TIMES_BYTES = 60_000_000
+# Where fewer than these may be asked (from 6 MB of Python on), the first alone would take longer than all the rest.
+_FEWEST_QUESTIONS = 10
 
 
 class JediAnswers:
@@ -30,7 +33,8 @@ class JediAnswers:
         search = [str(folder if root == "." else folder / root) for root in roots]
         self._project = jedi.Project(folder, sys_path=search, smart_sys_path=False)
         self._environment = InterpreterEnvironment()
-        self.most = min(MOST_QUESTIONS, _QUESTIONS_TIMES_BYTES // max(size_bytes, 1))
+        affordable = min(MOST_QUESTIONS, _QUESTIONS_TIMES_BYTES // max(size_bytes, 1))
+        self.most = affordable if affordable >= _FEWEST_QUESTIONS else 0
         self.questions = 0
 
     def forget(self) -> None:

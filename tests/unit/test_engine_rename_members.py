@@ -165,3 +165,16 @@ def test_a_base_that_is_not_there_is_a_risk() -> None:
     assert [risk.text for risk in result.risks] == [
         "The base Base is not in this repository: if it has read, nothing overrides that any more."
     ]
+
+
+def test_in_a_large_repository_no_types_are_guessed_and_that_is_told() -> None:
+    files: dict[str, str | bytes] = {
+        "a.py": "class A:\n    def read(self): ...\ndef f(x): x.read()\nf(A())\n",
+        "large.py": "# filler\n" * 1_000_000,
+    }
+
+    result = run(RENAME, {"symbol": "a.A.read", "to": "aread"}, files)
+
+    assert [one.reason.partition(";")[0] for one in result.residue] == [
+        "the type of what stands before the dot is not written, and there was no more room to guess it"
+    ]
