@@ -5,14 +5,15 @@ that cannot be changed without harm too, and a result that would not parse is ne
 """
 
 import ast
+import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
 from ast_grep_py import SgNode
 
-from engines.api import EngineResult, FileResult, apply_each, quote
+from engines.api import EngineResult, FileResult, apply_files, quote, transform_each
 from engines.edits import common_start
 from engines.fixpoint import Applied, EndlessError, apply_pattern, find_matches
 from engines.go_imports import GoImports, wanted_packages
@@ -28,6 +29,7 @@ from engines.python_names import Role, role_of
 from engines.python_places import function_refusal
 from engines.source import UnreadableError, is_wide, read_source
 from engines.syntax import first_fault, line_of, parse
+from schemas.contracts import canonical_json
 from schemas.errors import ContractError
 from schemas.handoff import Residue, RiskNote
 from schemas.words import Severity
@@ -57,8 +59,24 @@ class PatternRewrite:
 
     def apply(self, input: Mapping[str, Any], view: TreeView) -> EngineResult:
         self.check(input)
-        wanted = [path for path in view.paths() if self.wants(input, path)]
-        return apply_each(self, wanted, view, lambda path, data: self.rewrite(input, path, data))
+        return apply_files(self, input, view)
+
+    def selects(self, input: Mapping[str, Any], view: TreeView) -> list[str]:
+        return [path for path in view.paths() if self.wants(input, path)]
+
+    def remembered_as(self, input: Mapping[str, Any], view: TreeView) -> str:
+        # Python itself is asked whether a result would run.
+        return canonical_json({"input": input, "python": sys.version_info[:2]})
+
+    def each(
+        self, input: Mapping[str, Any], view: TreeView, paths: Sequence[str]
+    ) -> Iterator[tuple[str, FileResult]]:
+        return transform_each(view, paths, lambda path, data: self.rewrite(input, path, data))
+
+    def account(
+        self, input: Mapping[str, Any], made: EngineResult, counts: Mapping[str, int]
+    ) -> EngineResult:
+        return made
 
     def rewrite(self, input: Mapping[str, Any], path: str, data: bytes) -> FileResult:
         """The rule on one file."""
