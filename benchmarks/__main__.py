@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-MODULES = ("benchmarks.start", "benchmarks.bus", "benchmarks.control_plane")
+MODULES = ("benchmarks.start", "benchmarks.bus", "benchmarks.control_plane", "benchmarks.refactor")
 
 
 def main() -> int:

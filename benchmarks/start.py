@@ -58,11 +58,11 @@ def main() -> int:
 
 
 @contextmanager
-def stack(home: Path) -> Iterator[Path]:
-    """`rolecall up` with two executors, ready; yields its state folder."""
+def stack(home: Path, *, executors: int = 2) -> Iterator[Path]:
+    """`rolecall up` with so many executors, ready; yields its state folder."""
     env = {**os.environ, "XDG_STATE_HOME": str(home), "ROLECALL_ENVIRONMENT": "bench"}
     state_dir = home / "rolecall" / "bench"
-    words = [sys.executable, "-m", "rolecall", "up", "--executors", "2"]
+    words = [sys.executable, "-m", "rolecall", "up", "--executors", str(executors)]
     process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         limit = time.monotonic() + GIVE_UP_S
