@@ -2,13 +2,14 @@
 
 PYTHON := .venv/bin/python
 
-.PHONY: help setup demo test lint format bench clean
+.PHONY: help setup demo test lint format bench cases clean
 
 help:
 	@echo "make demo     refactor a released package that we did not write, from start to end"
 	@echo "make test     all tests, against a real RabbitMQ"
 	@echo "make lint     ruff and mypy"
 	@echo "make bench    the measurements, each beside its rival"
+	@echo "make cases    refactors from public history, made again and compared (clones in ROLECALL_CASES)"
 	@echo "make clean    remove what these made"
 
 setup:
@@ -31,6 +32,9 @@ format: setup
 
 bench: setup
 	@$(PYTHON) -m benchmarks
+
+cases: setup
+	@$(PYTHON) -m benchmarks.cases
 
 clean:
 	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import IO, Any, Protocol
 
 from bus.owner_only import make_folder
 
@@ -74,7 +74,7 @@ class LogFile:
 class Terminal:
     """Readable lines for people."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
     def write(self, record: Record) -> None:
@@ -85,6 +85,21 @@ class Terminal:
 
     def close(self) -> None:
         """The stream is not ours to close."""
+
+
+class Alarms(Terminal):
+    """Errors alone, each sentence once: for a terminal that shows something else."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        super().__init__(stream)
+        self._told: set[object] = set()
+
+    def write(self, record: Record) -> None:
+        """Print an error that was not told yet."""
+        text = record.get("text")
+        if record.get("level") in ("error", "critical") and text not in self._told:
+            self._told.add(text)
+            super().write(record)
 
 
 def one_line(record: Record) -> str:

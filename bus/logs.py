@@ -11,7 +11,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import structlog
 
@@ -27,13 +27,11 @@ _PLAIN_RECORD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asc
 
 @contextmanager
 def logging_to(
-    folder: Path | None, process: str, *, level: str = "info", terminal: TextIO | None
+    folder: Path | None, process: str, *, level: str = "info", terminal: Terminal | None
 ) -> Iterator[Path | None]:
     """Log to `folder/<process>.jsonl` (None: no file) and to the terminal (None: not); yields the file's path."""
     file = LogFile(folder, process) if folder is not None else None
-    sinks: list[Sink] = [
-        sink for sink in (file, Terminal(terminal) if terminal else None) if sink is not None
-    ]
+    sinks: list[Sink] = [sink for sink in (file, terminal) if sink is not None]
     threshold = logging.getLevelNamesMapping()[level.upper()]
     finisher = _Finisher(process, sinks)
     root = logging.getLogger()

@@ -21,6 +21,7 @@ import structlog
 from bus.answers import FIRST_RETRY_S
 from bus.api import Bus
 from bus.instance import instance_name
+from bus.log_sinks import Terminal
 from bus.logs import logging_to
 from bus.metrics import Metrics, metrics_endpoint
 from bus.runtime import Patience, RoleSpec, serve
@@ -87,7 +88,7 @@ def run_program(settings: RoleSettings, main: Main, *, make_bus: MakeBus | None 
             settings.state_dir / "logs",
             f"{settings.role}-{os.getpid()}",
             level=settings.log_level,
-            terminal=sys.stderr,
+            terminal=Terminal(sys.stderr),
         ):
             return _run_logged(settings, main, stop, make_bus or amqp_bus)
     except RolecallError as error:  # the log itself could not be opened

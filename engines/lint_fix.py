@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engines.api import EngineResult, quote
+from engines.gaps import Closed, closed_gaps
 from engines.languages import ending_of
 from engines.ruff import RUFF_VERSION, check_rules, ruff_result
 from engines.ruff_tree import is_safe, write_tree
@@ -23,7 +24,8 @@ from schemas.handoff import Provenance, Residue
 from workspace.entries import NewFile
 from workspace.view import TreeView
 
-_REVISION = 1
+# Part of every commit's digest: raise it when the same rule would give other bytes.
+_REVISION = 2
 _SYNTAX = "invalid-syntax"
 _NOT_LINTED = re.compile(r"Failed to (?:lint|read) (.+?): (.+)")
 # ruff gives a file up when its fixes chase each other or break the syntax, and names it in backquotes.
@@ -40,6 +42,12 @@ class _Report:
     def is_broken(self) -> bool:
         """True if ruff could not parse the file."""
         return any(rule == _SYNTAX for rule, *_ in self.rows)
+
+    def moved(self, closed: Closed) -> "_Report":
+        """The same with lines as they are without the gaps."""
+        return _Report(
+            tuple((rule, closed.line(line), message, unsafe) for rule, line, message, unsafe in self.rows)
+        )
 
 
 class LintFix:
@@ -176,6 +184,10 @@ class _Fixing:
         for path in [path for path in given_up if path in results]:
             results[path] = self._files[path]
             after[path] = before.get(path, _Report(()))
+        for path in [path for path, data in results.items() if data != self._files[path]]:
+            closed = _closed(self._files[path], results[path])
+            results[path] = closed.text.encode("utf-8")
+            after[path] = after.get(path, _Report(())).moved(closed)
         return _Made(results, before, after, given_up)
 
     def _ruff(self, mode: str) -> tuple[dict[str, _Report], str]:
@@ -197,6 +209,13 @@ class _Fixing:
     def _relative(self, name: str) -> str:
         path = Path(name)
         return path.relative_to(self._folder).as_posix() if path.is_absolute() else path.as_posix()
+
+
+def _closed(before: bytes, after: bytes) -> Closed:
+    """What ruff made of a file, without the gaps; a byte order mark is no part of the first line."""
+    mark = "\ufeff" if after.startswith(b"\xef\xbb\xbf") else ""
+    closed = closed_gaps(before.decode().removeprefix("\ufeff"), after.decode().removeprefix("\ufeff"))
+    return Closed(mark + closed.text, closed.gone)
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, int, str, bool]:

@@ -61,6 +61,7 @@ class Pattern:
     language: Language
     match: Template
     replace: Template
+    match_items: tuple[Item, ...]
     replace_items: tuple[Item, ...]
     variants: tuple[Variant, ...]
     done: tuple[Done, ...]
@@ -97,6 +98,7 @@ def _compile(language_name: str, match_text: str, replace_text: str) -> Pattern:
         spoken,
         match,
         replace,
+        tuple(read[0].items),
         items,
         variants,
         _done(match, replace, variants, replaced),

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 from engines.api import Engine
 from engines.lint_fix import LintFix
+from engines.rename.engine import RenameSymbol
 from engines.rewrite import PatternRewrite
 from engines.text_replace import TextReplace
 
 _VERSION = "1"
 _ENGINES: Mapping[str, Engine] = {
-    engine.contract: engine for engine in (PatternRewrite(), TextReplace(), LintFix())
+    engine.contract: engine for engine in (PatternRewrite(), TextReplace(), LintFix(), RenameSymbol())
 }
 
 

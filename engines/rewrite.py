@@ -25,6 +25,7 @@ from engines.pieces import RefusedError
 from engines.python_imports import wanted_names
 from engines.python_keeper import PythonImports
 from engines.python_names import Role, role_of
+from engines.python_places import function_refusal
 from engines.source import UnreadableError, is_wide, read_source
 from engines.syntax import first_fault, line_of, parse
 from schemas.errors import ContractError
@@ -34,7 +35,7 @@ from workspace.view import TreeView
 
 _JS = ("javascript", "typescript", "tsx")
 # Part of every commit's digest: raise it when the same rule would give other bytes.
-_REVISION = 1
+_REVISION = 2
 
 
 class PatternRewrite:
@@ -162,7 +163,9 @@ def _place_refusal(match: SgNode, pattern: Pattern) -> str | None:
         return None
     if match.kind() == "identifier" and role_of(match) is Role.BIND:
         return f"`{match.text()}` is bound here, not used"
-    return _f_string_refusal(match, pattern.replace.text)
+    return _f_string_refusal(match, pattern.replace.text) or function_refusal(
+        match, pattern.match_items, pattern.replace_items
+    )
 
 
 def _f_string_refusal(match: SgNode, new: str) -> str | None:

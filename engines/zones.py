@@ -74,7 +74,7 @@ def _walk(root: SgNode, spoken: Language) -> Iterator[tuple[Span, str]]:
         if is_comment_kind(kind):
             yield span_of(node), COMMENTS
         elif _STRING.match(kind) and node.is_named():
-            is_doc = spoken.name == "python" and _is_docstring(node)
+            is_doc = spoken.name == "python" and is_docstring(node)
             holes = list(_holes(node))
             yield from ((span, DOCS if is_doc else STRINGS) for span in _between(span_of(node), holes))
             stack.extend(holes)
@@ -102,7 +102,7 @@ def _between(whole: Span, holes: Iterable[SgNode]) -> Iterator[Span]:
         yield at, whole[1]
 
 
-def _is_docstring(string: SgNode) -> bool:
+def is_docstring(string: SgNode) -> bool:
     """True for a string that is a statement of its own: what documents a module, class, function or attribute."""
     parent = string.parent()
     if parent is not None and parent.kind() == "concatenated_string":

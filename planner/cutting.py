@@ -13,7 +13,12 @@ CANARY_FILES = 12
 # Bytes a second that one slot gets through, commit to commit, measured on Django's source (18 MB) with one core:
 # patterns are parsed (and dense ones take ten times as long as rare ones), text is only searched, ruff is fast. A
 # plug-in is asked for little until it was measured.
-BYTES_A_SECOND = {"rewrite.pattern": 3_000_000, "text.replace": 15_000_000, "lint.fix": 12_000_000}
+BYTES_A_SECOND = {
+    "rewrite.pattern": 3_000_000,
+    "text.replace": 15_000_000,
+    "lint.fix": 12_000_000,
+    "rename.symbol": 8_000_000,
+}
 UNKNOWN_BYTES_A_SECOND = 1_000_000
 # A canary is small, so what it took says little: it moves the estimate by this factor at most.
 ESTIMATE_FACTOR = 4.0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from bus.instance import instance_name
+from bus.log_sinks import Alarms
 from bus.logs import logging_to
 from bus.memory import MemoryBus
 from bus.memory_broker import MemoryBroker
@@ -45,8 +46,9 @@ END_LIMIT_S = 20.0
 def run_solo(order: Order, settings: Settings, how: "How", console: Console) -> int:
     """Run an order to its end; returns the exit code."""
     console.print("Solo: without RabbitMQ, every role runs in this one process.", style="dim")
+    process = f"solo-{os.getpid()}"
     with logging_to(
-        settings.state_dir / "logs", f"solo-{os.getpid()}", level=settings.log_level, terminal=None
+        settings.state_dir / "logs", process, level=settings.log_level, terminal=Alarms(console.file)
     ):
         return asyncio.run(_run(order, settings, how, console))
 

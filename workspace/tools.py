@@ -5,6 +5,8 @@ What runs foreign code goes through the sandbox instead.
 
 import os
 import subprocess
+import sys
+import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,3 +50,14 @@ def run_tool(
     except OSError as error:
         raise WorkspaceError(f"{name} cannot be started: {error.strerror}.") from error
     return ToolResult(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+
+
+def installed_tool(name: str) -> Path:
+    """The program of a package of our own installation, beside its Python. Raises WorkspaceError if it is not there."""
+    place = Path(sysconfig.get_path("scripts")) / name
+    if not place.is_file():
+        raise WorkspaceError(
+            f"{name} is not installed beside {Path(sys.executable).name}.",
+            suggestion="Install Rolecall again.",
+        )
+    return place

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from engines.gaps import closed_gaps
 from engines.lint_fix import LintFix
 from engines.ruff import RUFF_VERSION
 from schemas.errors import ContractError
@@ -32,7 +33,7 @@ def test_only_the_named_rules_are_applied() -> None:
     assert after({}, result) == {"a.py": FIXED + b"y: Optional[int]\nimport os\n"}
     assert result.output() == {"sites": 1, "files_seen": 1, "by_rule": {"UP006": 1}}
     assert [(one.path, one.hunk, one.engine) for one in result.provenance] == [
-        ("a.py", 1, f"ruff {RUFF_VERSION}+r1")
+        ("a.py", 1, f"ruff {RUFF_VERSION}+r2")
     ]
 
 
@@ -175,3 +176,44 @@ def test_modes_stay_and_links_are_left() -> None:
     ).changes
 
     assert {path: new.mode for path, new in changes.items() if new} == {"a.py": "100755"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after_it"),
+    [
+        ("from __future__ import division\n\nimport a\n", "import a\n"),
+        ('"""Doc."""\n\nfrom __future__ import division\n\nimport a\n', '"""Doc."""\n\nimport a\n'),
+        ('"""Doc."""\nfrom __future__ import division\n\nimport a\n', '"""Doc."""\n\nimport a\n'),
+        ("# one\n\nfrom __future__ import division\n\n\ndef f(): ...\n", "# one\n\n\ndef f(): ...\n"),
+        ("\r\nfrom __future__ import division\r\n\r\nimport a\r\n", "\r\nimport a\r\n"),
+        ("\ufefffrom __future__ import division\n\nimport a\n", "\ufeffimport a\n"),
+        ("from __future__ import division\n\n", ""),
+        ("# one\n\nfrom __future__ import division\n", "# one\n"),
+    ],
+)
+def test_blank_lines_around_a_line_that_went_are_joined(before: str, after_it: str) -> None:
+    result = run(LINT, {"rules": ["UP010"]}, {"a.py": before})
+
+    assert after({}, result) == {"a.py": after_it.encode()}
+
+
+def test_blank_lines_elsewhere_stay_where_a_line_went() -> None:
+    rest = 'x = """\n\n\n\n"""\n\n\n\n\n\ny = 1\n'
+
+    result = run(LINT, {"rules": ["UP010"]}, {"a.py": "from __future__ import division\n" + rest})
+
+    assert after({}, result) == {"a.py": rest.encode()}
+
+
+def test_what_is_left_is_named_with_its_line_after_blank_lines_went() -> None:
+    before = "import os\n\n\nx = None\nx == None\n"
+    why = "E711 not fixed: Comparison to `None` should be `cond is None` (ruff has an unsafe fix for it: `unsafe: true`)"
+
+    assert residue({"a.py": before}, rules=["F401", "E711"]) == [("a.py", 2, why)]
+
+
+def test_blank_lines_inside_a_string_are_never_joined() -> None:
+    before, after_it = 'x = """a\n\nb\n\nc"""\n', 'x = """a\n\n\nc"""\n'
+
+    assert closed_gaps(before, after_it).text == after_it
+    assert closed_gaps("a = 1\n\nb = 2\n\nc = 3\n", "a = 1\n\n\nc = 3\n").text == "a = 1\n\nc = 3\n"

@@ -219,3 +219,43 @@ def test_a_symbolic_link_is_not_looked_through() -> None:
     view = DictView({"real.py": b"foo(1)\n", "link.py": b"foo(1)"}, modes={"link.py": "120000"})
 
     assert list(REWRITE.apply(pattern("foo($A)", "bar($A)"), view).changes) == ["real.py"]
+
+
+@pytest.mark.parametrize(
+    ("before", "match", "replace", "why"),
+    [
+        (
+            "async def f():\n    for x in y:\n        yield x\n",
+            "for $X in $Y:\n    yield $X",
+            "yield from $Y",
+            "`yield from` cannot stand in an async function",
+        ),
+        ("def f():\n    g(1)\n", "g($X)", "await g($X)", "`await` can stand in an async function only"),
+        ("g(1)\n", "g($X)", "await g($X)", "`await` can stand in an async function only"),
+        ("async def f(x=g(1)): ...\n", "g($X)", "await g($X)", "`await` can stand in an async function only"),
+        ("class A:\n    g(1)\n", "g($X)", "return $X", "`return` can stand in a function only"),
+    ],
+)
+def test_a_word_goes_only_into_a_function_that_can_have_it(
+    before: str, match: str, replace: str, why: str
+) -> None:
+    assert [reason for _, reason in left(rewrite(before, match, replace))] == [why]
+
+
+def test_a_place_that_cannot_have_the_word_keeps_no_other_back() -> None:
+    loop = "    for x in y:\n        yield x\n"
+    result = rewrite(
+        f"def f():\n{loop}\n\nasync def g():\n{loop}", "for $X in $Y:\n    yield $X", "yield from $Y"
+    )
+
+    assert result.data == f"def f():\n    yield from y\n\n\nasync def g():\n{loop}".encode()
+    assert reasons(result.residue) == [(6, "`yield from` cannot stand in an async function")]
+
+
+def test_a_word_goes_into_the_function_that_it_fits() -> None:
+    inside = "async def f():\n    def g():\n        h(1)\n    await h(2)\n    h(3)\n"
+
+    assert (
+        rewritten("async def f():\n    g(1)\n", "g($X)", "await g($X)") == "async def f():\n    await g(1)\n"
+    )
+    assert rewritten(inside, "await h($X)", "await k($X)") == inside.replace("await h", "await k")

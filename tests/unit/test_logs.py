@@ -12,6 +12,7 @@ import pytest
 import structlog
 
 from bus import log_sinks
+from bus.log_sinks import Alarms, Terminal
 from bus.logs import logging_to
 
 
@@ -43,7 +44,7 @@ def test_a_record_has_a_sentence_a_stable_action_and_its_ids(tmp_path: Path) -> 
 def test_the_terminal_shows_one_line_each_whatever_the_message_holds(tmp_path: Path) -> None:
     terminal = io.StringIO()
 
-    with logging_to(None, "tester", terminal=terminal):
+    with logging_to(None, "tester", terminal=Terminal(terminal)):
         structlog.get_logger().warning("Two\nlines and \x1b[2J a command", action="x", task="t1", nonce="n")
 
     (line,) = terminal.getvalue().splitlines()
@@ -53,7 +54,7 @@ def test_the_terminal_shows_one_line_each_whatever_the_message_holds(tmp_path: P
 def test_secrets_reach_neither_file_nor_terminal(tmp_path: Path) -> None:
     terminal = io.StringIO()
 
-    with logging_to(tmp_path, "executor", terminal=terminal) as path:
+    with logging_to(tmp_path, "executor", terminal=Terminal(terminal)) as path:
         log = structlog.get_logger()
         log.info("At amqp://u:s3cr3t@h/", action="a", nonce="s3cr3t", nested={"password": "s3cr3t"})
         logging.getLogger("some.library").warning("lost %s", "amqp://u:s3cr3t@h/")
@@ -121,8 +122,21 @@ def test_a_log_that_cannot_be_written_fails_nobody(tmp_path: Path) -> None:
     gone = io.StringIO()
     gone.close()
 
-    with logging_to(None, "executor", terminal=gone):
+    with logging_to(None, "executor", terminal=Terminal(gone)):
         structlog.get_logger().error("Into the void.", action="a")
+
+
+def test_a_terminal_that_shows_something_else_hears_of_errors_once() -> None:
+    shown = io.StringIO()
+
+    with logging_to(None, "solo", terminal=Alarms(shown)):
+        log = structlog.get_logger()
+        log.warning("Have a look.", action="a")
+        for _ in range(3):
+            log.error("The disk is full.", action="b")
+
+    (line,) = shown.getvalue().splitlines()
+    assert "The disk is full." in line
 
 
 def test_values_that_are_not_json_are_written_as_text_and_redacted(tmp_path: Path) -> None:
@@ -140,7 +154,7 @@ def test_values_that_are_not_json_are_written_as_text_and_redacted(tmp_path: Pat
 def test_logging_is_as_before_when_it_ends(tmp_path: Path) -> None:
     before = (logging.getLogger().handlers[:], logging.getLogger().level)
 
-    with logging_to(tmp_path, "executor", terminal=io.StringIO()):
+    with logging_to(tmp_path, "executor", terminal=Terminal(io.StringIO())):
         pass
 
     assert (logging.getLogger().handlers[:], logging.getLogger().level) == before

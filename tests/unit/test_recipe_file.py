@@ -158,7 +158,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("lint.fix: {rules: UP, config: repo}", "3: lint.fix: config must be one of 'isolated', 'repository', not 'repo'. Did you mean 'repository'?"),
         ("lint.fix: {rules: UP, touched: abc}", "3: lint.fix: 'touched' is filled in by Rolecall and cannot be written."),
         ("lint.fix: [UP]", "3: lint.fix needs a mapping of its keys."),
-        ("acme.header: {}", "3: rule 1: there is no contract 'acme.header': it is not built in, and no live role announced it. Known are lint.fix, rewrite.pattern, text.replace;"),
+        ("acme.header: {}", "3: rule 1: there is no contract 'acme.header': it is not built in, and no live role announced it. Known are lint.fix, rename.symbol, rewrite.pattern, text.replace;"),
         ("test.run: {}", "3: test.run changes no files, so rule 1 cannot be one."),
         ("id: a", "3: rule 1 must have exactly one contract as a key, and has none."),
         ("lint.fix: {rules: UP}\n    text.replace: {find: a, replace: b}", "3: rule 1 must have exactly one contract as a key, and has 'lint.fix' and 'text.replace'."),

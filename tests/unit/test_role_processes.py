@@ -26,7 +26,11 @@ def settings_for(folder: Path, role: str) -> RoleSettings:
 @pytest.mark.parametrize(
     ("module", "role", "contracts"),
     [
-        (executor.__main__, "executor", {"lint.fix@1", "rewrite.pattern@1", "text.replace@1"}),
+        (
+            executor.__main__,
+            "executor",
+            {"lint.fix@1", "rename.symbol@1", "rewrite.pattern@1", "text.replace@1"},
+        ),
         (reviewer.__main__, "reviewer", {"review.change@1"}),
         (tester.__main__, "tester", {"test.run@1"}),
     ],
