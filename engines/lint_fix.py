@@ -16,7 +16,7 @@ from typing import Any
 from engines.api import EngineResult, quote
 from engines.gaps import Closed, closed_gaps
 from engines.languages import ending_of
-from engines.ruff import RUFF_VERSION, check_rules, ruff_result
+from engines.ruff import RUFF_VERSION, check_rules, check_target, ruff_result
 from engines.ruff_tree import is_safe, write_tree
 from engines.source import declared_encoding
 from schemas.errors import ContractError, WorkspaceError
@@ -59,6 +59,8 @@ class LintFix:
 
     def check(self, input: Mapping[str, Any]) -> None:
         check_rules(tuple(input["rules"]))
+        if input.get("target"):
+            check_target(str(input["target"]))
 
     def wants(self, input: Mapping[str, Any], path: str) -> bool:
         return ending_of(path) in ("py", "pyi")

@@ -55,6 +55,37 @@ def check_rules(rules: tuple[str, ...]) -> None:
         )
 
 
+def check_target(target: str) -> None:
+    """Raises ContractError, with the nearest that it knows, if ruff does not know this version of Python."""
+    known = _known_targets()
+    if target in known:
+        return
+    hint = _nearest_target(target, known)
+    raise ContractError(
+        f"target: ruff {RUFF_VERSION} knows no {target!r}; it knows {', '.join(known)}.",
+        suggestion=f"Did you mean {hint!r}?" if hint else f"For instance {known[-1]!r}.",
+    )
+
+
+def _nearest_target(target: str, known: Sequence[str]) -> str | None:
+    """By the number where there is one: `3.10`, `>=3.10` and `python310` mean py310, 3.2 the oldest, 3.99 the newest."""
+    found = re.search(r"3\.?([0-9]{1,3})", target)
+    if found is None:
+        return nearest(target, known)
+    return min(known, key=lambda one: abs(int(one.removeprefix("py3")) - int(found[1])))
+
+
+@cache
+def _known_targets() -> tuple[str, ...]:
+    """From ruff's own help, oldest first. Raises WorkspaceError if the help no longer tells."""
+    with tempfile.TemporaryDirectory(prefix="rolecall-ruff-") as folder:
+        said = run_ruff(["check", "--help"], cwd=Path(folder)).decode("utf-8", "replace")
+    found = re.search(r"--target-version.*?\[possible values: ([^\]]+)\]", said, re.DOTALL)
+    if found is None:
+        raise WorkspaceError(f"ruff {RUFF_VERSION} does not say for which versions of Python it can work.")
+    return tuple(found[1].replace(",", " ").split())
+
+
 def _check_some_work(rule: str, own: Sequence[Mapping[str, Any]]) -> None:
     states = {_state(one) for one in own}
     if states <= {"Removed"}:

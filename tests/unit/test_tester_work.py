@@ -177,6 +177,16 @@ def test_the_tests_that_a_change_breaks_are_named_after_a_second_run(world: Worl
     assert handoff.evidence[2].counts == {"passed": 2, "failed": 0, "skipped": 0}
 
 
+def test_the_cost_counts_what_the_tests_took_in_the_sandbox(world: World) -> None:
+    burn = b"import time\n\ndef test_burn():\n    while time.process_time() < 1.5: pass\n"
+
+    handoff = world.run(world.base({"tests/test_burn.py": burn}))
+
+    assert handoff.verdict is Verdict.PASS
+    assert 1500 <= handoff.cost.cpu_ms < 8000
+    assert handoff.cost.cpu_is_whole
+
+
 def test_a_harmless_change_passes(world: World) -> None:
     base = world.base(PROJECT)
     baseline = world.run(base).output["results"]
