@@ -19,7 +19,7 @@ from engines.languages import ending_of
 from engines.ruff import RUFF_VERSION, check_rules, check_target, ruff_result
 from engines.ruff_tree import is_safe, write_tree
 from engines.source import declared_encoding
-from schemas.errors import ContractError, WorkspaceError
+from schemas.errors import ContractError, WorkspaceError, at_key
 from schemas.handoff import Provenance, Residue
 from workspace.entries import NewFile
 from workspace.view import TreeView
@@ -58,9 +58,11 @@ class LintFix:
     version = f"{RUFF_VERSION}+r{_REVISION}"
 
     def check(self, input: Mapping[str, Any]) -> None:
-        check_rules(tuple(input["rules"]))
+        with at_key("rules"):
+            check_rules(tuple(input["rules"]))
         if input.get("target"):
-            check_target(str(input["target"]))
+            with at_key("target"):
+                check_target(str(input["target"]))
 
     def wants(self, input: Mapping[str, Any], path: str) -> bool:
         return ending_of(path) in ("py", "pyi")

@@ -28,7 +28,7 @@ from engines.python_names import Role, role_of
 from engines.python_places import function_refusal
 from engines.source import UnreadableError, is_wide, read_source
 from engines.syntax import first_fault, line_of, parse
-from schemas.errors import ContractError
+from schemas.errors import ContractError, at_key
 from schemas.handoff import Residue, RiskNote
 from schemas.words import Severity
 from workspace.view import TreeView
@@ -47,7 +47,8 @@ class PatternRewrite:
 
     def check(self, input: Mapping[str, Any]) -> None:
         compile_rule(input)
-        _keeper("", language(input["language"]), input)
+        with at_key("imports", "add"):
+            _keeper("", language(input["language"]), input)
 
     def wants(self, input: Mapping[str, Any], path: str) -> bool:
         return language_of(path) is language(input["language"])

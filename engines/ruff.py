@@ -11,7 +11,7 @@ from typing import Any
 
 import ruff
 
-from schemas.errors import ContractError, WorkspaceError
+from schemas.errors import ContractError, WorkspaceError, at_key
 from schemas.suggest import nearest
 from workspace.tools import ToolResult, run_tool
 
@@ -36,16 +36,9 @@ def ruff_result(arguments: Sequence[str], *, cwd: Path, stdin: bytes = b"") -> T
 def check_rules(rules: tuple[str, ...]) -> None:
     """Raises ContractError if ruff does not know one of the rules, or can fix nothing by them."""
     known = _known_rules()
-    for rule in rules:
-        own = [one for code, one in known.items() if rule == "ALL" or code.startswith(rule)]
-        if not own:
-            letters = rule.rstrip("0123456789")
-            hint = nearest(rule, [code for code in known if code.rstrip("0123456789") == letters])
-            raise ContractError(
-                f"ruff {RUFF_VERSION} knows no rule {rule!r}.",
-                suggestion=f"Did you mean {hint!r}?" if hint else "`ruff rule --all` lists them.",
-            )
-        _check_some_work(rule, own)
+    for number, rule in enumerate(rules):
+        with at_key("rules", number):
+            _check_rule(rule, known)
     with tempfile.TemporaryDirectory(prefix="rolecall-ruff-") as folder:
         arguments = ["check", "--isolated", "--no-cache", "--exit-zero", "--stdin-filename=x.py", "-"]
         result = run_tool([_binary(), *arguments, f"--select={','.join(rules)}"], cwd=Path(folder))
@@ -53,6 +46,18 @@ def check_rules(rules: tuple[str, ...]) -> None:
         raise ContractError(
             f"ruff {RUFF_VERSION} refuses the rules: {' '.join(result.stderr.split())[:300]}."
         )
+
+
+def _check_rule(rule: str, known: Mapping[str, Mapping[str, Any]]) -> None:
+    own = [one for code, one in known.items() if rule == "ALL" or code.startswith(rule)]
+    if not own:
+        letters = rule.rstrip("0123456789")
+        hint = nearest(rule, [code for code in known if code.rstrip("0123456789") == letters])
+        raise ContractError(
+            f"ruff {RUFF_VERSION} knows no rule {rule!r}.",
+            suggestion=f"Did you mean {hint!r}?" if hint else "`ruff rule --all` lists them.",
+        )
+    _check_some_work(rule, own)
 
 
 def check_target(target: str) -> None:

@@ -202,11 +202,12 @@ def _compiled(find: str, replace: str, words: bool, is_regex: bool, places: froz
     try:
         pattern = re.compile(expression, re.MULTILINE)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ContractError(f"`find` is not a regular expression: {error}.") from error
+        raise ContractError(f"`find` is not a regular expression: {error}.", place=("find",)) from error
     if pattern.match("") is not None:
         raise ContractError(
             f"`find` {find!r} matches the empty text, which is everywhere.",
             suggestion="Make it match at least one character.",
+            place=("find",),
         )
     if is_regex:
         try:
@@ -215,7 +216,10 @@ def _compiled(find: str, replace: str, words: bool, is_regex: bool, places: froz
             raise ContractError(
                 f"`replace` does not fit the expression: {error}.",
                 suggestion=r"Groups are \1 or \g<name>; a backslash is \\.",
+                place=("replace",),
             ) from error
     elif find == replace:
-        raise ContractError(f"`find` and `replace` are both {find!r}, so nothing would change.")
+        raise ContractError(
+            f"`find` and `replace` are both {find!r}, so nothing would change.", place=("replace",)
+        )
     return _Rule(pattern, find, replace, is_regex, places)
