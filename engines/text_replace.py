@@ -12,6 +12,7 @@ from typing import Any
 
 from engines.api import EngineResult, FileResult, apply_each, quote
 from engines.languages import Language, ending_of, language_of
+from engines.patience import patience
 from engines.source import UnreadableError, is_binary, is_wide, read_source
 from engines.syntax import Span, first_fault, line_of, parse
 from engines.zones import DOCS, admitted, is_documentation, zones
@@ -74,8 +75,14 @@ class TextReplace:
         )
 
     def replace(self, input: Mapping[str, Any], path: str, data: bytes) -> FileResult:
-        """The rule on one file."""
+        """The rule on one file. Raises TooSlowError for an expression that does not come to an end on it."""
         rule = _rule_of(input)
+        if not rule.is_regex:
+            return self._replace(rule, input, path, data)
+        with patience(rule.find, path):
+            return self._replace(rule, input, path, data)
+
+    def _replace(self, rule: _Rule, input: Mapping[str, Any], path: str, data: bytes) -> FileResult:
         literals = self.literals(input)
         if is_wide(data) or is_binary(data):
             return _no_text(rule, path, data)
