@@ -4,9 +4,10 @@ An engine is a pure function of (input, files, engine version). It is never sile
 decide is residue (a place that was left) or a risk (something to know about what was changed).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from schemas.handoff import Provenance, Residue, RiskNote
 from workspace.entries import NewFile
@@ -18,12 +19,13 @@ MAX_QUOTE = 200
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What came of one file; `data` is None if its bytes stay."""
+    """What came of one file; `data` is None if its bytes stay. `counts` are further counts, by the engine's names."""
 
     data: bytes | None = None
     sites: int = 0
     residue: tuple[Residue, ...] = ()
     risks: tuple[RiskNote, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +68,66 @@ class Engine(Protocol):
         """Apply the rule to every file of the view that it wants."""
 
 
-def apply_each(
-    engine: Engine, files: Iterable[str], view: TreeView, transform: Callable[[str, bytes], FileResult]
+@runtime_checkable
+class FileEngine(Engine, Protocol):
+    """An engine whose result for a file follows from the file, whatever the others hold."""
+
+    def selects(self, input: Mapping[str, Any], view: TreeView) -> Sequence[str]:
+        """The files that the rule looks at, in the order of the view."""
+
+    def remembered_as(self, input: Mapping[str, Any], view: TreeView) -> str | None:
+        """Canonical text of all that a file's result follows from besides its path and bytes and the engine's version;
+        None where that cannot be said, and nothing is remembered."""
+
+    def each(
+        self, input: Mapping[str, Any], view: TreeView, paths: Sequence[str]
+    ) -> Iterator[tuple[str, FileResult]]:
+        """What comes of each of these files."""
+
+    def account(
+        self, input: Mapping[str, Any], made: EngineResult, counts: Mapping[str, int]
+    ) -> EngineResult:
+        """The whole result, with what can only be said of all files together."""
+
+
+def transform_each(
+    view: TreeView, paths: Sequence[str], transform: Callable[[str, bytes], FileResult]
+) -> Iterator[tuple[str, FileResult]]:
+    """`transform` for each file on its own."""
+    return ((path, transform(path, data)) for path, data in view.read_many(paths))
+
+
+def apply_files(engine: FileEngine, input: Mapping[str, Any], view: TreeView) -> EngineResult:
+    """Every file that the rule looks at, and the account of all; a file engine's `apply`."""
+    paths = engine.selects(input, view)
+    results = dict(engine.each(input, view, paths))
+    return gather(engine, input, view, ((path, results[path]) for path in paths))
+
+
+def gather(
+    engine: FileEngine, input: Mapping[str, Any], view: TreeView, results: Iterable[tuple[str, FileResult]]
 ) -> EngineResult:
-    """Apply `transform` to each file on its own; modes stay. The account is in byte order of paths."""
+    """The account of files that each have their result, in the order given; modes stay."""
     changes: dict[str, NewFile | None] = {}
     residue: list[Residue] = []
     risks: list[RiskNote] = []
     provenance: list[Provenance] = []
+    counts: Counter[str] = Counter()
     sites = seen = 0
-    for path, data in view.read_many(files):
+    for path, result in results:
         seen += 1
-        result = transform(path, data)
         residue += result.residue
         risks += result.risks
-        if result.data is None or result.data == data:
+        if result.data is None:
             continue
         entry = view.entry(path)
         assert entry is not None, path  # the view itself named this path
         sites += result.sites
+        counts.update(result.counts)
         changes[path] = NewFile(entry.mode, result.data)
         provenance.append(Provenance(path=path, hunk=result.sites, engine=f"{engine.name} {engine.version}"))
-    return EngineResult(changes, sites, seen, tuple(residue), tuple(risks), tuple(provenance))
+    made = EngineResult(changes, sites, seen, tuple(residue), tuple(risks), tuple(provenance))
+    return engine.account(input, made, counts)
 
 
 def quote(text: str) -> str:

@@ -7,7 +7,6 @@ looked up here first.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePosixPath
 
 from schemas.errors import ContractError
 from schemas.suggest import nearest
@@ -111,7 +110,9 @@ def language_of(path: str) -> Language | None:
 
 def ending_of(path: str) -> str:
     """A path's last extension in lower case, without the dot."""
-    return PurePosixPath(path).suffix.removeprefix(".").lower()
+    name = path[path.rfind("/") + 1 :]
+    dot = name.rfind(".")
+    return name[dot + 1 :].lower() if dot > 0 else ""
 
 
 def languages() -> tuple[Language, ...]:

@@ -9,19 +9,19 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engines.api import EngineResult, quote
+from engines.api import EngineResult, FileResult, apply_files, quote
 from engines.gaps import Closed, closed_gaps
 from engines.languages import ending_of
 from engines.ruff import RUFF_VERSION, check_rules, check_target, ruff_result
-from engines.ruff_tree import is_safe, write_tree
+from engines.ruff_tree import is_safe, packages_digest, write_tree
 from engines.source import declared_encoding
+from schemas.contracts import canonical_json
 from schemas.errors import ContractError, WorkspaceError, at_key
-from schemas.handoff import Provenance, Residue
-from workspace.entries import NewFile
+from schemas.handoff import Residue
 from workspace.view import TreeView
 
 # Part of every commit's digest: raise it when the same rule would give other bytes.
@@ -72,50 +72,43 @@ class LintFix:
 
     def apply(self, input: Mapping[str, Any], view: TreeView) -> EngineResult:
         self.check(input)
+        return apply_files(self, input, view)
+
+    def selects(self, input: Mapping[str, Any], view: TreeView) -> list[str]:
         paths = [path for path in view.paths() if self.wants(input, path)]
         if input.get("touched_only") and input.get("touched"):
             touched = view.changed_since(input["touched"])
             paths = [path for path in paths if path in touched]
-        residue: list[Residue] = []
+        return paths
+
+    def remembered_as(self, input: Mapping[str, Any], view: TreeView) -> str | None:
+        if input.get("config") == "repository":
+            return None
+        # Which files are looked at does not change what comes of one.
+        asked = {key: value for key, value in input.items() if key not in ("touched", "touched_only")}
+        return canonical_json({"input": asked, "packages": packages_digest(view)})
+
+    def each(
+        self, input: Mapping[str, Any], view: TreeView, paths: Sequence[str]
+    ) -> Iterator[tuple[str, FileResult]]:
         files: dict[str, bytes] = {}
         for path, data in view.read_many(paths):
             reason = _unfit(path, data)
             if reason:
-                residue.append(Residue(path=path, reason=reason))
+                yield path, FileResult(residue=(Residue(path=path, reason=reason),))
             else:
                 files[path] = data
         if not files:
-            return EngineResult(files_seen=len(paths), residue=tuple(residue), extras={"by_rule": {}})
+            return
         with tempfile.TemporaryDirectory(prefix="rolecall-lint-") as folder:
             made = _Fixing(Path(folder).resolve(), input, view, files).run()
-        return self._result(made, view, files, residue, len(paths))
-
-    def _result(
-        self,
-        made: "_Made",
-        view: TreeView,
-        files: Mapping[str, bytes],
-        residue: list[Residue],
-        seen: int,
-    ) -> EngineResult:
-        changes: dict[str, NewFile | None] = {}
-        provenance: list[Provenance] = []
-        by_rule: Counter[str] = Counter()
-        sites = 0
         for path, data in files.items():
-            residue += made.residue(path, data)
-            entry = view.entry(path)
-            if made.after[path] == data or entry is None:
-                continue
-            changes[path] = NewFile(entry.mode, made.after[path])
-            fixed = made.fixed(path)
-            by_rule.update(fixed)
-            count = max(1, sum(fixed.values()))
-            sites += count
-            provenance.append(Provenance(path=path, hunk=count, engine=f"{self.name} {self.version}"))
-        order = sorted(residue, key=lambda one: (one.path.encode("utf-8", "surrogateescape"), one.line))
-        extras = {"by_rule": dict(sorted(by_rule.items()))}
-        return EngineResult(changes, sites, seen, tuple(order), (), tuple(provenance), extras)
+            yield path, made.result(path, data)
+
+    def account(
+        self, input: Mapping[str, Any], made: EngineResult, counts: Mapping[str, int]
+    ) -> EngineResult:
+        return replace(made, extras={"by_rule": dict(sorted(counts.items()))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +120,20 @@ class _Made:
     reports_after: Mapping[str, _Report]
     given_up: Mapping[str, str]
 
-    def fixed(self, path: str) -> Counter[str]:
+    def result(self, path: str, data: bytes) -> FileResult:
+        """What came of one file."""
+        residue = tuple(sorted(self._residue(path, data), key=lambda one: one.line))
+        if self.after[path] == data:
+            return FileResult(residue=residue)
+        fixed = self._fixed(path)
+        return FileResult(self.after[path], max(1, sum(fixed.values())), residue, counts=fixed)
+
+    def _fixed(self, path: str) -> Counter[str]:
         """How many findings of each rule are gone."""
         before = Counter(rule for rule, *_ in _rows(self.reports_before, path))
         return before - Counter(rule for rule, *_ in _rows(self.reports_after, path))
 
-    def residue(self, path: str, data: bytes) -> Iterator[Residue]:
+    def _residue(self, path: str, data: bytes) -> Iterator[Residue]:
         """What ruff left in the file, and why."""
         if path in self.given_up:
             yield Residue(path=path, reason=f"file left alone: {self.given_up[path]}")

@@ -4,15 +4,14 @@ Nothing outside the matches and their imports changes. A file that cannot be rea
 that cannot be changed without harm too, and a result that would not parse is never written.
 """
 
-import ast
-import warnings
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
 from ast_grep_py import SgNode
 
-from engines.api import EngineResult, FileResult, apply_each, quote
+from engines.api import EngineResult, FileResult, apply_files, quote, transform_each
 from engines.edits import common_start
 from engines.fixpoint import Applied, EndlessError, apply_pattern, find_matches
 from engines.go_imports import GoImports, wanted_packages
@@ -26,8 +25,10 @@ from engines.python_imports import wanted_names
 from engines.python_keeper import PythonImports
 from engines.python_names import Role, role_of
 from engines.python_places import function_refusal
+from engines.python_refusal import python_refusal
 from engines.source import UnreadableError, is_wide, read_source
 from engines.syntax import first_fault, line_of, parse
+from schemas.contracts import canonical_json
 from schemas.errors import ContractError, at_key
 from schemas.handoff import Residue, RiskNote
 from schemas.words import Severity
@@ -58,8 +59,24 @@ class PatternRewrite:
 
     def apply(self, input: Mapping[str, Any], view: TreeView) -> EngineResult:
         self.check(input)
-        wanted = [path for path in view.paths() if self.wants(input, path)]
-        return apply_each(self, wanted, view, lambda path, data: self.rewrite(input, path, data))
+        return apply_files(self, input, view)
+
+    def selects(self, input: Mapping[str, Any], view: TreeView) -> list[str]:
+        return [path for path in view.paths() if self.wants(input, path)]
+
+    def remembered_as(self, input: Mapping[str, Any], view: TreeView) -> str:
+        # Python itself is asked whether a result would run.
+        return canonical_json({"input": input, "python": sys.version_info[:2]})
+
+    def each(
+        self, input: Mapping[str, Any], view: TreeView, paths: Sequence[str]
+    ) -> Iterator[tuple[str, FileResult]]:
+        return transform_each(view, paths, lambda path, data: self.rewrite(input, path, data))
+
+    def account(
+        self, input: Mapping[str, Any], made: EngineResult, counts: Mapping[str, int]
+    ) -> EngineResult:
+        return made
 
     def rewrite(self, input: Mapping[str, Any], path: str, data: bytes) -> FileResult:
         """The rule on one file."""
@@ -120,12 +137,12 @@ class _Rewrite:
 
     def _broken(self, kept: Kept) -> str:
         """Why the result is no code any more, although the file was; empty if it is."""
-        if first_fault(parse(kept.text, self._pattern.language), self._pattern.language) is not None:
+        root = parse(kept.text, self._pattern.language)
+        if first_fault(root, self._pattern.language) is not None:
             return "the result would not parse"
-        refusal = _python_refusal(kept.text) if self._pattern.language.name == "python" else None
-        if refusal is None or _python_refusal(self._text) is not None:  # as refused before as after
-            return ""
-        return f"Python would refuse the result: {refusal}"
+        is_python = self._pattern.language.name == "python"
+        refusal = python_refusal(root, kept.text, self._text) if is_python else None
+        return f"Python would refuse the result: {refusal}" if refusal else ""
 
     def _left_whole(self, reason: str) -> FileResult:
         root = parse(self._text, self._pattern.language)
@@ -179,19 +196,6 @@ def _f_string_refusal(match: SgNode, new: str) -> str | None:
             quote_mark = string.text()[-1] if string is not None else ""
             if quote_mark in new or "\\" in new or "\n" in new or "#" in new:
                 return "it stands in an f-string, which cannot hold the replacement's quotes"
-    return None
-
-
-def _python_refusal(text: str) -> str | None:
-    """What Python itself says against the text, or None."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except SyntaxError as error:
-        return f"{error.msg} (line {error.lineno})"
-    except (ValueError, RecursionError, MemoryError):
-        return None
     return None
 
 

@@ -6,6 +6,7 @@ empty files: the answer must not depend on how the work was cut.
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from workspace.view import TreeView
@@ -28,6 +29,12 @@ def write_tree(folder: Path, files: Mapping[str, bytes], view: TreeView, *, with
         for path, data in view.read_many(settings):
             _write(folder, path, data, made)
         _fence(folder, view)
+
+
+def packages_digest(view: TreeView) -> str:
+    """SHA-256 of what a file's neighbours tell ruff when there are no settings."""
+    names = [path for path in view.all_paths() if path.endswith(_PYTHON) and _tells_about_packages(path)]
+    return sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def is_safe(path: str) -> bool:

@@ -5,17 +5,19 @@ and comes back as the bytes that it was. Links and submodules are never looked t
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
+from unicodedata import unidata_version
 
-from engines.api import EngineResult, FileResult, apply_each, quote
+from engines.api import EngineResult, FileResult, apply_files, quote, transform_each
 from engines.languages import Language, ending_of, language_of
 from engines.patience import patience
 from engines.source import UnreadableError, is_binary, is_wide, read_source
 from engines.syntax import Span, first_fault, line_of, parse
 from engines.zones import DOCS, admitted, is_documentation, zones
+from schemas.contracts import canonical_json
 from schemas.errors import ContractError
 from schemas.handoff import Residue, RiskNote
 from schemas.words import Severity
@@ -63,16 +65,29 @@ class TextReplace:
         return (input["find"].encode(),)
 
     def apply(self, input: Mapping[str, Any], view: TreeView) -> EngineResult:
+        self.check(input)
+        return apply_files(self, input, view)
+
+    def selects(self, input: Mapping[str, Any], view: TreeView) -> list[str]:
+        return [path for path in view.paths() if self.wants(input, path)]
+
+    def remembered_as(self, input: Mapping[str, Any], view: TreeView) -> str:
+        # Python's table of letters decides what a word is.
+        return canonical_json({"input": input, "unicode": unidata_version})
+
+    def each(
+        self, input: Mapping[str, Any], view: TreeView, paths: Sequence[str]
+    ) -> Iterator[tuple[str, FileResult]]:
+        return transform_each(view, paths, lambda path, data: self.replace(input, path, data))
+
+    def account(
+        self, input: Mapping[str, Any], made: EngineResult, counts: Mapping[str, int]
+    ) -> EngineResult:
         rule = _rule_of(input)
-        wanted = [path for path in view.paths() if self.wants(input, path)]
-        result = apply_each(self, wanted, view, lambda path, data: self.replace(input, path, data))
-        if not result.sites or rule.is_regex or not rule.pattern.search(rule.replace):
-            return result
+        if not made.sites or rule.is_regex or not rule.pattern.search(rule.replace):
+            return made
         again = "What this rule writes contains what it looks for: applied to its own result it would go on."
-        risks = (*result.risks, RiskNote(severity=Severity.INFO, text=again))
-        return EngineResult(
-            result.changes, result.sites, result.files_seen, result.residue, risks, result.provenance
-        )
+        return replace(made, risks=(*made.risks, RiskNote(severity=Severity.INFO, text=again)))
 
     def replace(self, input: Mapping[str, Any], path: str, data: bytes) -> FileResult:
         """The rule on one file. Raises TooSlowError for an expression that does not come to an end on it."""

@@ -1,17 +1,20 @@
 """What changed in a file, in a few names that a reader knows: functions, classes, imports.
 
-Only for Python, only for files of ordinary size: a help for the reader of a report, not evidence.
+Only for Python, only for files of ordinary size, and read by indentation alone: a help for the reader of a report, not
+evidence. Parsing both versions of every file would take longer than the rule.
 """
 
-import ast
-import warnings
+import re
 from collections.abc import Iterator
 
 PYTHON_ENDINGS = (".py", ".pyi")
-# Parsing both versions of a larger file costs more than the names are worth.
 _MAX_BYTES = 256 * 1024
 _MAX_NAMES = 12
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_IMPORTS, _REST = "(imports)", "(rest)"
+_DEFINITION = re.compile(r"(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
+_IMPORT = re.compile(r"(?:import|from)[ \t]")
+_TRIPLE = re.compile(r'"""|\'\'\'')
+_Part = tuple[str, ...]
 
 
 def key_changes(path: str, before: bytes | None, after: bytes | None) -> tuple[str, ...]:
@@ -21,8 +24,6 @@ def key_changes(path: str, before: bytes | None, after: bytes | None) -> tuple[s
     if max(len(before), len(after)) > _MAX_BYTES:
         return ()
     old, new = _parts(before), _parts(after)
-    if old is None or new is None:
-        return ()
     names = [name for name in new if old.get(name) != new[name] and name not in (_IMPORTS, _REST)]
     names += [f"{name} (gone)" for name in old if name not in new]
     imports = _imports_changed(old[_IMPORTS], new[_IMPORTS])
@@ -32,45 +33,40 @@ def key_changes(path: str, before: bytes | None, after: bytes | None) -> tuple[s
     return (*found[:_MAX_NAMES], f"and {more} more") if more > 0 else found
 
 
-_IMPORTS, _REST = "(imports)", "(rest)"
-_Part = tuple[bytes, ...]
-
-
-def _parts(data: bytes) -> dict[str, _Part] | None:
+def _parts(data: bytes) -> dict[str, _Part]:
     """The lines of every function and class body by dotted name, of the imports, and of what is left."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    lines = data.splitlines()
-    owner: list[str] = [_REST] * (len(lines) + 1)
-    for name, node in _definitions(tree, ""):
-        start = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-        for number in range(start, (node.end_lineno or start) + 1):
-            if number < len(owner):
-                owner[number] = name
-    for found in ast.walk(tree):
-        if isinstance(found, ast.Import | ast.ImportFrom):
-            for number in range(found.lineno, (found.end_lineno or found.lineno) + 1):
-                if number < len(owner) and owner[number] == _REST:
-                    owner[number] = _IMPORTS
-    parts: dict[str, list[bytes]] = {_IMPORTS: [], _REST: []}
-    for number, line in enumerate(lines, 1):
-        parts.setdefault(owner[number], []).append(line.rstrip())
+    parts: dict[str, list[str]] = {_IMPORTS: [], _REST: []}
+    for owner, line in _owned(data.decode("utf-8", "replace").splitlines()):
+        parts.setdefault(owner, []).append(line)
     return {name: tuple(text) for name, text in parts.items()}
 
 
-def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, _Definition]]:
-    """Outer before inner, so that a line belongs to its innermost definition."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, _Definition):
-            name = f"{prefix}{child.name}"
-            yield (name if isinstance(child, ast.ClassDef) else f"{name}()"), child
-            yield from _definitions(child, f"{name}.")
-        elif isinstance(child, ast.If | ast.Try | ast.With):
-            yield from _definitions(child, prefix)
+def _owned(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Every line with the innermost definition that it belongs to; a decorator belongs to what it decorates."""
+    inside: list[tuple[int, str, str]] = []  # indent, dotted name, how it is shown
+    decorators: list[str] = []
+    in_import = in_text = False
+    for line in map(str.rstrip, lines):
+        code = line.lstrip()
+        was_in_text, in_text = in_text, in_text != (len(_TRIPLE.findall(code)) % 2 == 1)
+        if code and not was_in_text and not in_import:
+            indent = len(line) - len(code)
+            while inside and inside[-1][0] >= indent:
+                inside.pop()
+            if code.startswith("@"):
+                decorators.append(line)
+                continue
+            found = _DEFINITION.match(code)
+            if found:
+                name = f"{inside[-1][1]}.{found[2]}" if inside else found[2]
+                inside.append((indent, name, name if found[1] == "class" else f"{name}()"))
+            in_import = _IMPORT.match(code) is not None and not inside
+        owner = _IMPORTS if in_import else inside[-1][2] if inside else _REST
+        yield from ((owner, one) for one in decorators)
+        decorators.clear()
+        yield owner, line
+        in_import = in_import and not code.endswith(")") and (code.endswith(("(", ",", "\\")))
+    yield from ((_REST, one) for one in decorators)
 
 
 def _imports_changed(old: _Part, new: _Part) -> list[str]:
@@ -80,5 +76,5 @@ def _imports_changed(old: _Part, new: _Part) -> list[str]:
     return [*gone, *came]
 
 
-def _text(line: bytes) -> str:
-    return line.strip().decode("utf-8", "replace")[:100]
+def _text(line: str) -> str:
+    return line.strip()[:100]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from engines.api import Engine, EngineResult
+from engines.memory import Memory, apply_remembering
 from engines.registry import engine_for
 from executor.key_changes import PYTHON_ENDINGS, key_changes
 from executor.landing import Landed, OutOfReachError, land
@@ -31,7 +32,8 @@ def handle(action: Action, context: WorkContext) -> Handoff:
         engine = _engine(action)
         context.hub.ensure(action.base)
         context.note(f"applying {action.contract}")
-        made = engine.apply(action.input, HubView(context.hub, action.base, action.reach))
+        view = HubView(context.hub, action.base, action.reach)
+        made = apply_remembering(engine, action.input, view, Memory(context.cache))
         landed = land(action, context.hub, made.changes, maker=f"{engine.name} {engine.version}")
         files = describe(context.hub, landed.changes, made)
     except (ContractError, OutOfReachError) as error:

@@ -1,10 +1,12 @@
 """The gates of proof: `rerun` applies the rule again and wants the same files, `twice` rests on two independent runs.
 
-The reviewer never looks at what an executor remembers: it reads the base and runs the engine itself.
+The reviewer never looks at what an executor remembers: it reads the base and runs the engine itself, or remembers
+what came of that before.
 """
 
 from collections.abc import Mapping
 
+from engines.memory import Memory, apply_remembering
 from engines.registry import engine_for
 from reviewer.case import Case, GateReport, could_not_run, finding, judge
 from schemas.errors import RolecallError
@@ -15,7 +17,7 @@ from workspace.hub import Hub
 from workspace.view import HubView
 
 
-def rerun(case: Case) -> GateReport:
+def rerun(case: Case, memory: Memory) -> GateReport:
     """The rule, applied again to the base within the same reach, gives exactly the result's files."""
     engine = engine_for(case.contract)
     if engine is None:
@@ -24,7 +26,7 @@ def rerun(case: Case) -> GateReport:
         )
     try:
         engine.check(case.input)
-        again = engine.apply(case.input, HubView(case.hub, case.base, case.reach))
+        again = apply_remembering(engine, case.input, HubView(case.hub, case.base, case.reach), memory)
     except RolecallError as error:
         return could_not_run("rerun", f"The rule cannot be applied here: {error}")
     entries = case.hub.list_tree(case.base)

@@ -5,8 +5,8 @@ could not run is never a `pass`, and the attempt ends as `could_not_run`, so tha
 """
 
 from functools import partial
-from pathlib import Path
 
+from engines.memory import Memory
 from reviewer.bytewise import conflict_markers, encodings, line_ends, links, modes
 from reviewer.case import Case, Gate, GateReport, could_not_run, load_changes
 from reviewer.commit import commit, scope
@@ -27,9 +27,7 @@ def handle(action: Action, context: WorkContext) -> Handoff:
     watch = Stopwatch.started()
     try:
         case = _case(action, context)
-        reports = [
-            _ask(name, gate, case, context) for name, gate in _gates(action, case, context.scratch).items()
-        ]
+        reports = [_ask(name, gate, case, context) for name, gate in _gates(action, case, context).items()]
     except RolecallError as error:
         return watch.failed(action, error, outcome=Outcome.COULD_NOT_RUN, verdict=Verdict.COULD_NOT_RUN)
     verdict = overall(reports)
@@ -72,9 +70,9 @@ def _case(action: Action, context: WorkContext) -> Case:
     )
 
 
-def _gates(action: Action, case: Case, scratch: Path) -> dict[str, Gate]:
+def _gates(action: Action, case: Case, context: WorkContext) -> dict[str, Gate]:
     """The gates in the order of their cost; the proof comes last."""
-    proofs: dict[str, Gate] = {"twice": twice, "rerun": rerun}
+    proofs: dict[str, Gate] = {"twice": twice, "rerun": partial(rerun, memory=Memory(context.cache))}
     asked = action.input["proof"]
     proof = {asked: proofs[asked]} if asked in proofs else {}
     if case.result is None:
@@ -88,7 +86,7 @@ def _gates(action: Action, case: Case, scratch: Path) -> dict[str, Gate]:
         "line_ends": line_ends,
         "conflict_markers": conflict_markers,
         "parses": parses,
-        "ruff": partial(ruff, scratch=scratch),
+        "ruff": partial(ruff, scratch=context.scratch),
         **proof,
     }
 

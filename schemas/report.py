@@ -78,6 +78,7 @@ class Report(Tolerant):
     branch: str
     delivered: str | None = None
     submitted_by: str = ""
+    follows: str | None = None
     accepted_at: int = 0
     ended_at: int | None = None
     rules: tuple[RuleReport, ...] = ()

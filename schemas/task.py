@@ -43,7 +43,7 @@ class TaskRequest(Strict):
     `recipe` is the checked recipe as data. `base` is a commit that is already in the hub. `allow` lists the
     effects granted at submission (`deletions`, `lock-files`, `build-files`, `ci-files`, `links`, `modes`,
     `git-files`, `submodules`, `line-ends`, `encodings`) and contracts of high risk by name. `no_tests` says that the
-    user wanted none, so `test` is null.
+    user wanted none, so `test` is null. `follows` is the task that this one does again because its base moved.
     """
 
     recipe: dict[str, Any]
@@ -61,6 +61,7 @@ class TaskRequest(Strict):
     lane: Lane = Lane.INTERACTIVE
     submitted_by: str = ""
     left_out: tuple[str, ...] = ()
+    follows: str | None = None
 
 
 class RuleProgress(Tolerant):

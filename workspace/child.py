@@ -5,6 +5,7 @@ dies with its parent. Whatever a work function prints goes to the slot's log, ne
 """
 
 import ctypes
+import gc
 import os
 import socket
 import sys
@@ -64,6 +65,10 @@ def main(arguments: list[str]) -> int:
     if settings is None:
         return 0
     worker = _Worker(settings, channel)
+    # Engines make many small objects that live as long as their file: looking for cycles among them every 700 takes
+    # an eighth of a rewrite's time.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     while (message := channel.receive()) is not None:
         channel.send(worker.answer(message) | {"rss_bytes": _rss_bytes()})
     return 0

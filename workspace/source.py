@@ -65,6 +65,18 @@ class Source:
         )
         return Base(commit, branch or commit[:12])
 
+    def branch_tip(self, name: str) -> str | None:
+        """The commit that a branch of this name stands at; None if there is none."""
+        return self._at(f"refs/heads/{name}")
+
+    def commits_between(self, old: str, new: str) -> int:
+        """How many commits `new` is ahead of `old`; 0 if it does not build on it."""
+        try:
+            git(self.git_dir, "merge-base", "--is-ancestor", old, new)
+            return int(git(self.git_dir, "rev-list", "--count", f"{old}..{new}"))
+        except GitError:
+            return 0
+
     def left_out(self) -> tuple[str, ...]:
         """Paths whose changes are not in HEAD (edited, staged, untracked), and so not in the task; sorted.
 

@@ -14,6 +14,7 @@ from rolecall.client.cancelling import ask_cancel
 from rolecall.client.delivery import deliver
 from rolecall.client.following import Feed
 from rolecall.client.line import Line, connected
+from rolecall.client.moving_base import Moved, moved_since, remark
 from rolecall.client.phrases import short
 from rolecall.client.progress_view import summary
 from rolecall.client.reading import Glimpse, chosen, opened_hub, opened_journal, read_report
@@ -25,17 +26,19 @@ from schemas.errors import ExitCode, RolecallError, SettingsError
 from schemas.report import Report
 from schemas.task import TaskProgress
 from schemas.words import TaskStatus
-from workspace.source import Source, open_source
+from workspace.source import Base, Source, open_source
 
 INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """What attending needs. `source` is the repository to deliver to; None delivers nothing.
+    """What attending needs. `source` is the repository to deliver to; None delivers nothing. `base` is what the
+    task started from, where that is known before its report.
 
     `is_served` says whether anything still works on the task. With `as_json` the console is not standard output,
-    which gets the report as data.
+    which gets the report as data. With `follows` nothing is delivered on a base that is
+    out of date: that is an OutdatedError, and the caller's to answer.
     """
 
     task: str
@@ -45,8 +48,18 @@ class Attendance:
     console: Console
     source: Source | None
     branch: str
+    base: Base | None
     is_served: Callable[[], bool]
     as_json: bool = False
+    follows: bool = False
+
+
+class OutdatedError(Exception):
+    """The task is over, and the branch that it started from stands elsewhere now; nothing was delivered."""
+
+    def __init__(self, moved: Moved) -> None:
+        super().__init__(moved.sentence())
+        self.moved = moved
 
 
 async def attend(settings: Settings, task: str | None, *, deliver: bool | None, as_json: bool = False) -> int:
@@ -75,6 +88,7 @@ async def attend(settings: Settings, task: str | None, *, deliver: bool | None, 
             console=stdout_console(sys.stderr if as_json else sys.stdout),
             source=source,
             branch="",
+            base=None,
             is_served=lambda: True,
             as_json=as_json,
         )
@@ -82,7 +96,7 @@ async def attend(settings: Settings, task: str | None, *, deliver: bool | None, 
 
 
 async def to_the_end(attendance: Attendance, feed: Feed | None, interrupts: Interrupts, *, left: int) -> int:
-    """Watch, report, deliver; returns the exit code, `left` if the user went away."""
+    """Watch, report, deliver; returns the exit code, `left` if the user went away. Raises OutdatedError."""
     glimpse = Glimpse(attendance.settings)
     try:
         picture = await watch(
@@ -125,7 +139,8 @@ async def _tell(attendance: Attendance, picture: TaskProgress) -> int:
     except SettingsError:  # the supervisor, and with it the journal, is on another machine
         return await _tell_picture(attendance, picture)
     if report.status is TaskStatus.COMPLETED and report.landed and report.delivered is None:
-        branch = await _delivered(attendance, report.head, report.branch)
+        base = Base(report.base, report.base_ref)
+        branch = await _delivered(attendance, base, report.head, report.branch)
         report = report.model_copy(update={"delivered": branch})
     if attendance.as_json:
         echo_json(report)
@@ -140,7 +155,7 @@ async def _tell_picture(attendance: Attendance, picture: TaskProgress) -> int:
     show(attendance.console, summary(picture))
     landed = [rule for rule in picture.rules if rule.status == "landed"]
     if picture.status is TaskStatus.COMPLETED and landed and picture.head and attendance.branch:
-        branch = await _delivered(attendance, picture.head, attendance.branch)
+        branch = await _delivered(attendance, attendance.base, picture.head, attendance.branch)
         if branch:
             attendance.console.print(f"Created {branch} at {picture.head[:12]}.")
     unlanded = tuple(rule for rule in picture.rules if rule.status == "unlanded")
@@ -152,10 +167,15 @@ async def _tell_picture(attendance: Attendance, picture: TaskProgress) -> int:
     return ExitCode.PARTLY_LANDED if code is ExitCode.OK and unlanded else code
 
 
-async def _delivered(attendance: Attendance, commit: str, branch: str) -> str | None:
-    """Deliver where that was wanted; a refusal is told, and the result stays in the hub."""
+async def _delivered(attendance: Attendance, base: Base | None, commit: str, branch: str) -> str | None:
+    """Deliver where that was wanted; a refusal is told, and the result stays in the hub. Raises OutdatedError."""
     if attendance.source is None:
         return None
+    moved = moved_since(attendance.source, base) if base is not None else None
+    if moved is not None and attendance.follows:
+        raise OutdatedError(moved)
+    if moved is not None:
+        attendance.console.print(f"! {remark(moved)}", style="yellow")
     try:
         with opened_hub(attendance.settings) as hub:
             delivered = deliver(attendance.source, hub, commit, branch)

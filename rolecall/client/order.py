@@ -76,7 +76,7 @@ def make_order(wishes: Wishes, contracts: ContractRegistry) -> Order:
     base = source.resolve(wishes.base or "HEAD")
     recipe = load_checked(wishes.recipe, contracts)
     task = new_id()
-    branch = wishes.branch or _branch(recipe.recipe, task)
+    branch = wishes.branch or branch_for(recipe.recipe, task)
     source.check_branch(branch)
     request = TaskRequest(
         recipe=recipe.model_dump(mode="json"),
@@ -103,6 +103,12 @@ def make_order(wishes: Wishes, contracts: ContractRegistry) -> Order:
             suggestion="Check --include, --exclude and the recipe's scope: globs are relative to the top folder.",
         )
     return order
+
+
+def branch_for(recipe: str, task: str) -> str:
+    """The name of a branch that the user did not name."""
+    slug = re.sub(r"[^a-z0-9]+", "-", recipe.lower()).strip("-") or "refactor"
+    return f"rolecall/{slug}-{short(task)}"
 
 
 def _scope(wishes: Wishes) -> Scope:
@@ -156,11 +162,6 @@ def _checked_limits(values: Mapping[str, str]) -> Limits:
     except ValidationError as error:
         first = error.errors()[0]
         raise ContractError(f"--limit {first['loc'][0]}={first['input']}: {first['msg'].lower()}.") from error
-
-
-def _branch(recipe: str, task: str) -> str:
-    slug = re.sub(r"[^a-z0-9]+", "-", recipe.lower()).strip("-") or "refactor"
-    return f"rolecall/{slug}-{short(task)}"
 
 
 def _user() -> str:

@@ -24,6 +24,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"* {story.change_size(report)}"
         yield f"* branch {_code(report.branch)} at {_code(report.head[:12])}"
     yield f"* base {_code(report.base[:12])} ({_plain(report.base_ref)})"
+    if report.follows:
+        yield f"* done again because {_plain(report.base_ref)} moved; first {_code(report.follows)}"
     yield f"* task {_code(report.task)}"
     if report.rules:
         yield from ("", "## Rules", "")

@@ -59,6 +59,12 @@ def _where(report: Report) -> Text:
         lines.append(branch.append(state, style="" if report.delivered else "yellow"))
     base = f"base {report.base[:12]}" + (f" ({printable(report.base_ref)})" if report.base_ref else "")
     lines.append(Text(f"{base} · id {report.task}", style="dim"))
+    if report.follows:
+        lines.append(
+            Text(
+                f"done again because {printable(report.base_ref)} moved; first {report.follows}", style="dim"
+            )
+        )
     return Text("\n").join(lines)
 
 

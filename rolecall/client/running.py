@@ -10,9 +10,10 @@ from rich.console import Console
 from bus.connection_file import live_connection
 from bus.settings import Settings
 from rolecall.client import asking
-from rolecall.client.attending import Attendance, canceling, to_the_end
+from rolecall.client.attending import Attendance, OutdatedError, canceling, to_the_end
 from rolecall.client.following import Feed
 from rolecall.client.line import Line, connected
+from rolecall.client.moving_base import MOST_TIMES, announcement, order_again
 from rolecall.client.order import Order, Wishes, make_order
 from rolecall.client.reading import known_contracts, make_hub_for, opened_hub
 from rolecall.client.submission import submit
@@ -22,19 +23,24 @@ from rolecall.processes.rabbitmq_install import find_rabbitmq
 from schemas.errors import ExitCode, SettingsError
 from workspace.job import SandboxMode
 from workspace.sandbox import check_sandbox
+from workspace.source import Base
 
 NOTHING_STARTED = "Nothing was started."
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How the user wants it run. `executors` counts only if a stack has to be started."""
+    """How the user wants it run. `executors` counts only if a stack has to be started.
+
+    `follow` does the order again if the branch that it started from moves.
+    """
 
     executors: int | None = None
     yes: bool = False
     solo: bool = False
     deliver: bool = True
     as_json: bool = False
+    follow: bool = True
 
 
 def run(wishes: Wishes, settings: Settings, how: How, console: Console) -> int:
@@ -103,7 +109,24 @@ async def _through(
 async def see_through(
     order: Order, settings: Settings, how: How, console: Console, line: Line, is_served: Callable[[], bool]
 ) -> int:
-    """Submit on an open line, watch, report, deliver; returns the exit code."""
+    """Submit on an open line, watch, report, deliver; returns the exit code.
+
+    If the branch that it started from moved meanwhile, the order is done again there, a few times at most.
+    """
+    for times_left in reversed(range(MOST_TIMES)):
+        follows = how.follow and times_left > 0
+        try:
+            return await _see_through_once(order, settings, how, console, line, is_served, follows=follows)
+        except OutdatedError as error:
+            console.print(announcement(error.moved, order), style="yellow")
+            order = order_again(order, error.moved)
+    raise AssertionError("the last time delivers")
+
+
+async def _see_through_once(
+    order: Order, settings: Settings, how: How, console: Console, line: Line, is_served: Callable[[], bool],
+    *, follows: bool,
+) -> int:  # fmt: skip
     async with Feed(line.bus, order.task) as feed:
         with opened_hub(settings) as hub:
             await submit(order, line, hub)
@@ -115,8 +138,10 @@ async def see_through(
             console=console,
             source=order.source if how.deliver else None,
             branch=order.request.branch,
+            base=Base(order.request.base, order.request.base_ref),
             is_served=is_served,
             as_json=how.as_json,
+            follows=follows,
         )
         interrupts = canceling(line, order.task, console)
         return await to_the_end(attendance, feed, interrupts, left=ExitCode.CANCELED)

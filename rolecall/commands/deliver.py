@@ -32,10 +32,11 @@ def command(
     import asyncio
 
     from rolecall.client.delivery import check_deliverable, deliver
+    from rolecall.client.moving_base import moved_since, remark
     from rolecall.client.reading import chosen, opened_hub, opened_journal, read_report
     from rolecall.client.telling_delivery import tell_delivered
     from rolecall.client.terminal import echo_json
-    from workspace.source import open_source
+    from workspace.source import Base, open_source
 
     settings = settings_of(environment, broker_url=broker, hub=hub)
     with opened_journal(settings) as reader:
@@ -43,9 +44,12 @@ def command(
     check_deliverable(report)
     with opened_hub(settings) as place:
         source = open_source(repo or Path(report.repository))
+        moved = moved_since(source, Base(report.base, report.base_ref))
         delivered = deliver(source, place, report.head, branch or report.branch)
     if delivered.is_new:
         asyncio.run(tell_delivered(settings, report.task, delivered, str(source.path)))
+    if moved is not None:
+        click.echo(f"Note: {remark(moved)}", err=True)
     if as_json:
         echo_json({"task": report.task, "repository": str(source.path), **asdict(delivered)})
     elif delivered.is_new:

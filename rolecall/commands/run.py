@@ -15,6 +15,11 @@ from rolecall.commands.order_options import order_options
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before the start.")
 @click.option("--solo", is_flag=True, help="Everything in this one process, without RabbitMQ.")
 @click.option("--deliver/--no-deliver", default=True, help="Create the branch at the end (default: yes).")
+@click.option(
+    "--follow/--no-follow",
+    default=True,
+    help="Do it again if the branch that it started from moves meanwhile (default: yes).",
+)
 @click.option("--sandbox", type=click.Choice(["bubblewrap", "none"]), help="ROLECALL_SANDBOX.")
 @json_option
 @bus_options
@@ -23,6 +28,7 @@ def command(
     yes: bool,
     solo: bool,
     deliver: bool,
+    follow: bool,
     sandbox: str | None,
     as_json: bool,
     environment: str | None,
@@ -40,7 +46,7 @@ def command(
     from rolecall.commands.wishes import wishes_of
 
     settings = settings_of(environment, broker_url=broker, hub=hub, sandbox=sandbox)
-    how = How(executors=executors, yes=yes, solo=solo, deliver=deliver, as_json=as_json)
+    how = How(executors=executors, yes=yes, solo=solo, deliver=deliver, as_json=as_json, follow=follow)
     # With --json, standard output is for the report alone.
     return run(
         wishes_of(**order, settings=settings), settings, how, console(sys.stderr if as_json else sys.stdout)

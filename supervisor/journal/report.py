@@ -69,6 +69,7 @@ def report(reader: JournalReader, task: str, complete: Callable[[Handoff], Hando
         branch=request.branch if request else "",
         delivered=state.delivered,
         submitted_by=request.submitted_by if request else "",
+        follows=request.follows if request else None,
         accepted_at=state.accepted_at,
         ended_at=state.ended_at or None,
         rules=rules,

@@ -20,7 +20,7 @@ from tests.e2e.terminals import (
     shop,
     wait,
 )
-from tests.unit.workspace_repos import new_repository, run_git
+from tests.unit.workspace_repos import new_repository, run_git, save
 
 pytestmark = pytest.mark.timeout(400)
 SLOW_TEST = 'python -c "import time; time.sleep(600)"'
@@ -84,6 +84,26 @@ def test_solo_delivers_the_same_commits_and_says_what_it_is(terminal: Terminal, 
     assert "Solo: without RabbitMQ, every role runs in this one process." in alone.stdout
     assert commits(repository, "alone") == commits(repository, "together")
     assert solo.data("report")["status"] == "completed"
+
+
+def test_a_branch_that_moves_meanwhile_gets_the_refactor_where_it_stands_at_the_end(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    repository, recipe = shop(tmp_path)
+    slow = 'python -c "import time; time.sleep(5)"'
+    client = terminal.start("run", *terminal.order(repository, recipe), "--yes", "--solo", "--test", slow)
+    wait(lambda: _is_testing(terminal))
+    moved = save(repository, {"shop/more.py": "def more(shelves):\n    return len(shelves)\n"})
+
+    said, _ = client.communicate(timeout=300)
+
+    assert client.returncode == ExitCode.OK, said
+    assert "main is 1 commit further now" in said
+    (branch,) = branches(repository)
+    assert moved in run_git(repository, "rev-list", branch).split()
+    second, first = terminal.data("list")
+    report = terminal.data("report", second["task"])
+    assert (report["follows"], report["base"]) == (first["task"], moved)
 
 
 def test_a_client_that_is_killed_takes_its_stack_with_it(terminal: Terminal, tmp_path: Path) -> None:

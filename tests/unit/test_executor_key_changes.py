@@ -66,5 +66,22 @@ def test_many_names_are_cut_short() -> None:
 
 def test_what_is_no_python_has_no_names() -> None:
     assert key_changes("a.js", b"a", b"b") == ()
-    assert key_changes("a.py", b"def (", b"def f(): ...\n") == ()
     assert key_changes("a.py", None, b"def f(): ...\n") == ()
+
+
+def test_text_in_a_function_that_begins_at_the_margin_does_not_end_it() -> None:
+    before = b'def f():\n    sql = """\nSELECT 1\n"""\n    return sql\n'
+
+    assert key_changes("a.py", before, before.replace(b"return sql", b"return sql + 1")) == ("f()",)
+
+
+def test_a_decorator_belongs_to_what_it_decorates() -> None:
+    before = b"class A:\n    @property\n    def x(self):\n        return 1\n"
+
+    assert key_changes("a.py", before, before.replace(b"@property", b"@cached_property")) == ("A.x()",)
+
+
+def test_an_import_over_several_lines_is_told_by_its_lines() -> None:
+    before = b"from a import (\n    b,\n    c,\n)\n\nx = b, c\n"
+
+    assert key_changes("a.py", before, before.replace(b"    c,\n", b"    c,\n    d,\n")) == ("+ d,",)
