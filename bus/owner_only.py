@@ -14,8 +14,17 @@ from schemas.errors import SettingsError
 
 
 def make_folder(folder: Path) -> Path:
-    """Create a folder that only its owner can enter. Raises SettingsError if it exists and others can write in it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Create a folder that only its owner can enter.
+
+    Raises SettingsError if it exists and others can write in it, or if it cannot be made.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"The folder {folder} cannot be made: {error.strerror}.",
+            suggestion="State lies in $XDG_STATE_HOME/rolecall, else in ~/.local/state/rolecall: it must be writable.",
+        ) from error
     _check_folder(folder)
     return folder
 

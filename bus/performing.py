@@ -64,7 +64,7 @@ async def perform(attempt: Attempt, workers: Workers, slot: int, patience: Patie
         if cut_short:
             await _kill(run, patience.kill_s)
     if cut_short:
-        handoff = ended(attempt.action, attempt.stop or _out_of_time(limit_s))
+        handoff = _cut_off(attempt.action, attempt.stop or _out_of_time(limit_s))
     else:
         handoff = _result(attempt, run)
     return Performance(_finished(handoff, attempt.action, started_us), None if run.done() else run)
@@ -81,6 +81,11 @@ def ended(action: Action, stop: Stop) -> Handoff:
         base=action.base,
         error=failure,
     )
+
+
+def _cut_off(action: Action, stop: Stop) -> Handoff:
+    """The same of one that ran: what it took of the processors went with its worker."""
+    return ended(action, stop).model_copy(update={"cost": Cost(cpu_is_whole=False)})
 
 
 async def _wait_for_lease(attempt: Attempt, wait_s: float) -> Stop | None:
@@ -117,14 +122,14 @@ def _out_of_time(limit_s: float) -> Stop:
 def _result(attempt: Attempt, run: "asyncio.Task[Handoff]") -> Handoff:
     action = attempt.action
     if run.cancelled():
-        return ended(
+        return _cut_off(
             action,
             Stop(Outcome.FAILED, Failure(code="worker_lost", message="The worker gave up its work unasked.")),
         )
     error = run.exception()
     if error is None:
         return _checked(attempt, run.result())
-    return ended(action, _stop_for(error))
+    return _cut_off(action, _stop_for(error))
 
 
 def _stop_for(error: BaseException) -> Stop:
@@ -159,13 +164,13 @@ def _checked(attempt: Attempt, handoff: object) -> Handoff:
     output = attempt.served.output
     if not isinstance(handoff, Handoff):
         message = f"The worker returned {type(handoff).__name__} where a Handoff belongs."
-        return ended(attempt.action, Stop(Outcome.FAILED, Failure(code="worker_failed", message=message)))
+        return _cut_off(attempt.action, Stop(Outcome.FAILED, Failure(code="worker_failed", message=message)))
     if handoff.outcome not in (Outcome.DONE, Outcome.NO_CHANGE) or "output" in handoff.spilled:
         return handoff
     if output.accepts(handoff.output):
         return handoff
     message = f"The output does not fit {attempt.contract.ref}: {explain(output.schema, handoff.output)}"
-    return ended(attempt.action, Stop(Outcome.FAILED, Failure(code="output_refused", message=message)))
+    return _cut_off(attempt.action, Stop(Outcome.FAILED, Failure(code="output_refused", message=message)))
 
 
 def _finished(handoff: Handoff, action: Action, started_us: int) -> Handoff:

@@ -35,6 +35,8 @@ log = structlog.get_logger()
 
 # Somebody waits for the start, so a broker that is there is noticed soon.
 LONGEST_START_PAUSE_S = 0.5
+# A broker that is started together with us takes some seconds; one that stays away longer is news, and told once.
+START_GRACE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +161,19 @@ async def _connected(
 
 async def _start(bus: Bus, wait_s: float) -> None:
     loop = asyncio.get_running_loop()
-    until = loop.time() + wait_s
+    until, grace = loop.time() + wait_s, loop.time() + START_GRACE_S
     pause_s = FIRST_RETRY_S
+    is_told = False
     while True:
         try:
             return await bus.start()
         except BrokerUnreachableError as error:
             if loop.time() >= until:
                 raise
-            tell = log.info if pause_s == FIRST_RETRY_S else log.debug  # once is enough
+            is_news = not is_told and loop.time() >= grace
+            tell = log.warning if is_news else log.debug
             tell("Waiting for the broker: %s", error, action="broker_awaited")
+            is_told = is_told or is_news
         await asyncio.sleep(min(pause_s, max(0.0, until - loop.time())))
         pause_s = min(pause_s * 2, LONGEST_START_PAUSE_S)
 

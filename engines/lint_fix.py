@@ -16,11 +16,11 @@ from typing import Any
 from engines.api import EngineResult, FileResult, apply_files, quote
 from engines.gaps import Closed, closed_gaps
 from engines.languages import ending_of
-from engines.ruff import RUFF_VERSION, check_rules, ruff_result
+from engines.ruff import RUFF_VERSION, check_rules, check_target, ruff_result
 from engines.ruff_tree import is_safe, packages_digest, write_tree
 from engines.source import declared_encoding
 from schemas.contracts import canonical_json
-from schemas.errors import ContractError, WorkspaceError
+from schemas.errors import ContractError, WorkspaceError, at_key
 from schemas.handoff import Residue
 from workspace.view import TreeView
 
@@ -58,7 +58,11 @@ class LintFix:
     version = f"{RUFF_VERSION}+r{_REVISION}"
 
     def check(self, input: Mapping[str, Any]) -> None:
-        check_rules(tuple(input["rules"]))
+        with at_key("rules"):
+            check_rules(tuple(input["rules"]))
+        if input.get("target"):
+            with at_key("target"):
+                check_target(str(input["target"]))
 
     def wants(self, input: Mapping[str, Any], path: str) -> bool:
         return ending_of(path) in ("py", "pyi")

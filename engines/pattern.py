@@ -16,7 +16,7 @@ from ast_grep_py import SgNode
 from engines.languages import Language, language
 from engines.syntax import Span, is_import_kind, leaves, span_of
 from engines.template import Item, Reading, Template, context_of, readings, template
-from schemas.errors import ContractError
+from schemas.errors import ContractError, at_key
 from schemas.suggest import nearest
 
 _HELP = "`rolecall contracts rewrite.pattern` shows how patterns are written."
@@ -81,18 +81,23 @@ def compile_rule(input: Mapping[str, Any]) -> Pattern:
 
 @lru_cache(maxsize=64)
 def _compile(language_name: str, match_text: str, replace_text: str) -> Pattern:
-    spoken = language(language_name)
-    match = template(match_text.strip())
-    replace = template(_trimmed(replace_text))
+    with at_key("language"):
+        spoken = language(language_name)
+    with at_key("match"):
+        match = template(match_text.strip())
+    with at_key("replace"):
+        replace = template(_trimmed(replace_text))
     read = [one for one in readings(match, spoken) if not _is_whole_file(one)]
     if not read:
         raise _unreadable(match, spoken)
-    _check_holes(match, replace, spoken)
+    with at_key("replace"):
+        _check_holes(match, replace, spoken)
     replaced = readings(replace, spoken)
     items = replaced[0].items if replaced else ()
     variants = tuple(_variant(one, match, replace, items) for one in read)
-    for variant in variants:
-        _probe(variant, spoken)
+    with at_key("match"):
+        for variant in variants:
+            _probe(variant, spoken)
     literals = _literals(read[0].items, spoken)
     return Pattern(
         spoken,
@@ -142,7 +147,9 @@ def _check_holes(match: Template, replace: Template, spoken: Language) -> None:
 def _unreadable(match: Template, spoken: Language) -> ContractError:
     many = len(readings(match, spoken)) > 0
     why = "is more than one piece of code" if many else f"does not parse as {spoken.name}"
-    return ContractError(f"The pattern {match.text!r} {why}, so it would match nothing.", suggestion=_HELP)
+    return ContractError(
+        f"The pattern {match.text!r} {why}, so it would match nothing.", suggestion=_HELP, place=("match",)
+    )
 
 
 def _variant(read: Reading, match: Template, replace: Template, items: tuple[Item, ...]) -> Variant:

@@ -29,7 +29,7 @@ from engines.python_refusal import python_refusal
 from engines.source import UnreadableError, is_wide, read_source
 from engines.syntax import first_fault, line_of, parse
 from schemas.contracts import canonical_json
-from schemas.errors import ContractError
+from schemas.errors import ContractError, at_key
 from schemas.handoff import Residue, RiskNote
 from schemas.words import Severity
 from workspace.view import TreeView
@@ -48,7 +48,8 @@ class PatternRewrite:
 
     def check(self, input: Mapping[str, Any]) -> None:
         compile_rule(input)
-        _keeper("", language(input["language"]), input)
+        with at_key("imports", "add"):
+            _keeper("", language(input["language"]), input)
 
     def wants(self, input: Mapping[str, Any], path: str) -> bool:
         return language_of(path) is language(input["language"])

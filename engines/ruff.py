@@ -11,7 +11,7 @@ from typing import Any
 
 import ruff
 
-from schemas.errors import ContractError, WorkspaceError
+from schemas.errors import ContractError, WorkspaceError, at_key
 from schemas.suggest import nearest
 from workspace.tools import ToolResult, run_tool
 
@@ -36,16 +36,9 @@ def ruff_result(arguments: Sequence[str], *, cwd: Path, stdin: bytes = b"") -> T
 def check_rules(rules: tuple[str, ...]) -> None:
     """Raises ContractError if ruff does not know one of the rules, or can fix nothing by them."""
     known = _known_rules()
-    for rule in rules:
-        own = [one for code, one in known.items() if rule == "ALL" or code.startswith(rule)]
-        if not own:
-            letters = rule.rstrip("0123456789")
-            hint = nearest(rule, [code for code in known if code.rstrip("0123456789") == letters])
-            raise ContractError(
-                f"ruff {RUFF_VERSION} knows no rule {rule!r}.",
-                suggestion=f"Did you mean {hint!r}?" if hint else "`ruff rule --all` lists them.",
-            )
-        _check_some_work(rule, own)
+    for number, rule in enumerate(rules):
+        with at_key("rules", number):
+            _check_rule(rule, known)
     with tempfile.TemporaryDirectory(prefix="rolecall-ruff-") as folder:
         arguments = ["check", "--isolated", "--no-cache", "--exit-zero", "--stdin-filename=x.py", "-"]
         result = run_tool([_binary(), *arguments, f"--select={','.join(rules)}"], cwd=Path(folder))
@@ -53,6 +46,49 @@ def check_rules(rules: tuple[str, ...]) -> None:
         raise ContractError(
             f"ruff {RUFF_VERSION} refuses the rules: {' '.join(result.stderr.split())[:300]}."
         )
+
+
+def _check_rule(rule: str, known: Mapping[str, Mapping[str, Any]]) -> None:
+    own = [one for code, one in known.items() if rule == "ALL" or code.startswith(rule)]
+    if not own:
+        letters = rule.rstrip("0123456789")
+        hint = nearest(rule, [code for code in known if code.rstrip("0123456789") == letters])
+        raise ContractError(
+            f"ruff {RUFF_VERSION} knows no rule {rule!r}.",
+            suggestion=f"Did you mean {hint!r}?" if hint else "`ruff rule --all` lists them.",
+        )
+    _check_some_work(rule, own)
+
+
+def check_target(target: str) -> None:
+    """Raises ContractError, with the nearest that it knows, if ruff does not know this version of Python."""
+    known = _known_targets()
+    if target in known:
+        return
+    hint = _nearest_target(target, known)
+    raise ContractError(
+        f"target: ruff {RUFF_VERSION} knows no {target!r}; it knows {', '.join(known)}.",
+        suggestion=f"Did you mean {hint!r}?" if hint else f"For instance {known[-1]!r}.",
+    )
+
+
+def _nearest_target(target: str, known: Sequence[str]) -> str | None:
+    """By the number where there is one: `3.10`, `>=3.10` and `python310` mean py310, 3.2 the oldest, 3.99 the newest."""
+    found = re.search(r"3\.?([0-9]{1,3})", target)
+    if found is None:
+        return nearest(target, known)
+    return min(known, key=lambda one: abs(int(one.removeprefix("py3")) - int(found[1])))
+
+
+@cache
+def _known_targets() -> tuple[str, ...]:
+    """From ruff's own help, oldest first. Raises WorkspaceError if the help no longer tells."""
+    with tempfile.TemporaryDirectory(prefix="rolecall-ruff-") as folder:
+        said = run_ruff(["check", "--help"], cwd=Path(folder)).decode("utf-8", "replace")
+    found = re.search(r"--target-version.*?\[possible values: ([^\]]+)\]", said, re.DOTALL)
+    if found is None:
+        raise WorkspaceError(f"ruff {RUFF_VERSION} does not say for which versions of Python it can work.")
+    return tuple(found[1].replace(",", " ").split())
 
 
 def _check_some_work(rule: str, own: Sequence[Mapping[str, Any]]) -> None:

@@ -13,6 +13,7 @@ from unicodedata import unidata_version
 
 from engines.api import EngineResult, FileResult, apply_files, quote, transform_each
 from engines.languages import Language, ending_of, language_of
+from engines.patience import patience
 from engines.source import UnreadableError, is_binary, is_wide, read_source
 from engines.syntax import Span, first_fault, line_of, parse
 from engines.zones import DOCS, admitted, is_documentation, zones
@@ -89,8 +90,14 @@ class TextReplace:
         return replace(made, risks=(*made.risks, RiskNote(severity=Severity.INFO, text=again)))
 
     def replace(self, input: Mapping[str, Any], path: str, data: bytes) -> FileResult:
-        """The rule on one file."""
+        """The rule on one file. Raises TooSlowError for an expression that does not come to an end on it."""
         rule = _rule_of(input)
+        if not rule.is_regex:
+            return self._replace(rule, input, path, data)
+        with patience(rule.find, path):
+            return self._replace(rule, input, path, data)
+
+    def _replace(self, rule: _Rule, input: Mapping[str, Any], path: str, data: bytes) -> FileResult:
         literals = self.literals(input)
         if is_wide(data) or is_binary(data):
             return _no_text(rule, path, data)
@@ -217,11 +224,12 @@ def _compiled(find: str, replace: str, words: bool, is_regex: bool, places: froz
     try:
         pattern = re.compile(expression, re.MULTILINE)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ContractError(f"`find` is not a regular expression: {error}.") from error
+        raise ContractError(f"`find` is not a regular expression: {error}.", place=("find",)) from error
     if pattern.match("") is not None:
         raise ContractError(
             f"`find` {find!r} matches the empty text, which is everywhere.",
             suggestion="Make it match at least one character.",
+            place=("find",),
         )
     if is_regex:
         try:
@@ -230,7 +238,10 @@ def _compiled(find: str, replace: str, words: bool, is_regex: bool, places: froz
             raise ContractError(
                 f"`replace` does not fit the expression: {error}.",
                 suggestion=r"Groups are \1 or \g<name>; a backslash is \\.",
+                place=("replace",),
             ) from error
     elif find == replace:
-        raise ContractError(f"`find` and `replace` are both {find!r}, so nothing would change.")
+        raise ContractError(
+            f"`find` and `replace` are both {find!r}, so nothing would change.", place=("replace",)
+        )
     return _Rule(pattern, find, replace, is_regex, places)

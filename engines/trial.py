@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from engines.api import EngineResult
 from engines.registry import engine_for
 from schemas.contracts import ContractDocument
-from schemas.errors import ContractError
+from schemas.errors import ContractError, at_key
 from schemas.recipe import Recipe, Rule, RuleExample
 from schemas.validation import checker
 from workspace.view import DictView
@@ -33,15 +33,20 @@ def try_examples(rule: Rule) -> None:
     try:
         engine.check(rule.input)
     except ContractError as error:
-        raise ContractError(f"Rule {rule.id!r}: {error.message}", suggestion=error.suggestion) from error
+        raise ContractError(
+            f"Rule {rule.id!r}: {error.message}", suggestion=error.suggestion, place=error.place
+        ) from error
     for number, example in enumerate(rule.examples, 1):
         if not engine.wants(rule.input, example.path):
             raise ContractError(
                 f"Rule {rule.id!r}, example {number}: {rule.contract} does not look at {example.path}.",
                 suggestion="Give the example a `path` with the right ending.",
+                place=("examples", number - 1, "path"),
             )
-        result = engine.apply(rule.input, DictView({example.path: example.before.encode()}))
-        _compare(result, example, f"Rule {rule.id!r}, example {number}")
+        with at_key("examples", number - 1, "before"):
+            result = engine.apply(rule.input, DictView({example.path: example.before.encode()}))
+        with at_key("examples", number - 1, "after"):
+            _compare(result, example, f"Rule {rule.id!r}, example {number}")
 
 
 def try_contract(contract: ContractDocument) -> None:

@@ -11,7 +11,7 @@ from io import TextIOWrapper
 import click
 
 from rolecall.command_table import program
-from schemas.errors import ExitCode, RolecallError
+from schemas.errors import ExitCode, RecipeError, RolecallError
 
 INTERRUPTED = 130
 
@@ -24,7 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = program.main(args=arguments, prog_name="rolecall", standalone_mode=False)
     except RolecallError as error:
-        _complain(str(error))
+        # A recipe's error ends with what stood there; what to do is a line of its own.
+        apart = isinstance(error, RecipeError) and error.suggestion
+        _complain(f"{error.message}\n{error.suggestion}" if apart else str(error))
         return int(error.exit_code)
     except click.ClickException as error:
         _complain(error.format_message(), usage_of=getattr(error, "ctx", None))

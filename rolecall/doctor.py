@@ -85,13 +85,7 @@ def _state(settings: Settings) -> Finding:
     folder = settings.state_dir
 
     def look() -> str:
-        try:
-            make_folder(folder)
-        except OSError as error:
-            raise SettingsError(
-                f"{folder} cannot be made: {error.strerror}.",
-                suggestion="Set XDG_STATE_HOME to a folder of yours.",
-            ) from error
+        make_folder(folder)
         if folder.stat().st_mode & 0o077:
             raise SettingsError(f"{folder} can be read by others.", suggestion=f"`chmod 700 {folder}`")
         return f"{folder}, yours alone"

@@ -16,11 +16,13 @@ from schemas.action import Action
 from schemas.contracts import ContractRegistry
 from schemas.errors import RolecallError
 from schemas.handoff import Handoff
+from workspace.child_start import try_in_child
 from workspace.children import ChildSettings, ChildWorkers
 from workspace.hub import Hub
 from workspace.job import SandboxMode
 
 WORK = "rolecall.plugin_work:handle"
+TRIAL = "rolecall.plugin_work:check_role"
 
 
 def run_plugin(place: str, folder: Path, argv: Sequence[str]) -> int:
@@ -29,6 +31,9 @@ def run_plugin(place: str, folder: Path, argv: Sequence[str]) -> int:
     ContractRegistry.builtin().add(
         role.contract.document
     )  # a reserved name is refused here, not by the supervisor
+
+    if not is_async(role):
+        try_in_child(TRIAL, place, str(folder))
 
     def build(settings: RoleSettings) -> tuple[RoleSpec, Workers]:
         return spec_of(role, settings.slots), workers_of(role, place, folder, settings)

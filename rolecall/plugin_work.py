@@ -3,12 +3,15 @@
 Whatever the author's code raises fails the attempt with that reason, and nothing else.
 """
 
-import importlib
 import inspect
 import sys
 import traceback
 from collections.abc import Awaitable
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from engines.api import EngineResult
@@ -38,10 +41,8 @@ def load_role(place: str, folder: Path) -> Role:
         raise SettingsError(
             f"{place!r} is not MODULE:CLASS.", suggestion="For instance licence_headers:LicenceHeaders."
         )
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
     try:
-        module = importlib.import_module(module_name)
+        module = _imported(module_name, folder)
     except ImportError as error:
         raise SettingsError(
             f"{module_name!r} cannot be imported: {error}.",
@@ -100,6 +101,31 @@ async def perform_async(role: Role, action: Action, hub: Hub) -> Handoff:
 def engine_of(role: Role) -> dict[str, str]:
     """Name and version of the author's code, as they go into commits and announcements."""
     return {role.contract.document.name: role.version}
+
+
+def check_role(place: str, folder: str) -> None:
+    """Load the role and let it go: what the trial of a worker process calls. Raises SettingsError."""
+    load_role(place, Path(folder))
+
+
+def _imported(name: str, folder: Path) -> ModuleType:
+    """The module, from `folder` if it is there. Raises ImportError.
+
+    The folder is last on the import path: whatever else lies in it (a clone of this project, a `schemas.py`) must
+    not stand for our own packages. Only the role's own module is looked for there first.
+    """
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    top = name.partition(".")[0]
+    spec = None if top in sys.modules else PathFinder.find_spec(top, [str(folder)])
+    if spec is not None and spec.loader is not None:
+        module = sys.modules[top] = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[top]
+            raise
+    return import_module(name)
 
 
 def _view(role: Role, action: Action, hub: Hub) -> HubView:

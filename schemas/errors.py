@@ -4,6 +4,8 @@
 `ModelError` nobody now, retry later. An attempt that failed is not an error but a handoff with an outcome.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 
 
@@ -30,13 +32,35 @@ class RolecallError(Exception):
         self.suggestion = suggestion
 
     def __str__(self) -> str:
-        return f"{self.message} {self.suggestion}".rstrip()
+        between = "\n" if "\n" in self.message else " "
+        return f"{self.message}{between}{self.suggestion}".rstrip()
 
 
 class ContractError(RolecallError):
-    """A message, recipe or input that its contract does not allow: the sender mends it."""
+    """A message, recipe or input that its contract does not allow: the sender mends it.
+
+    `place` leads to what is wrong in an input, key by key; empty if it is about the whole.
+    """
 
     exit_code = ExitCode.USAGE
+
+    def __init__(self, message: str, *, suggestion: str = "", place: Sequence[str | int] = ()) -> None:
+        super().__init__(message, suggestion=suggestion)
+        self.place = tuple(place)
+
+
+class RecipeError(ContractError):
+    """A recipe's file is wrong; the message begins with file and, where there is one, line."""
+
+
+@contextmanager
+def at_key(*place: str | int) -> Iterator[None]:
+    """What is refused in here, and does not know its place better, is wrong at this place of the input."""
+    try:
+        yield
+    except ContractError as error:
+        error.place = error.place or place
+        raise
 
 
 class SettingsError(RolecallError):

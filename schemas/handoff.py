@@ -71,10 +71,11 @@ class Provenance(Tolerant):
 
 
 class Cost(Tolerant):
-    """What an attempt took; money is in US dollars."""
+    """What an attempt took; money is in US dollars. If `cpu_is_whole` is false, it took at least `cpu_ms`."""
 
     wall_ms: int = 0
     cpu_ms: int = 0
+    cpu_is_whole: bool = True
     tokens_in: int = 0
     tokens_out: int = 0
     money: float = 0.0

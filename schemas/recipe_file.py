@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from schemas.contracts import ContractDocument, ContractRegistry
-from schemas.errors import ContractError
+from schemas.errors import RecipeError
 from schemas.recipe import MAX_RULES, NAME_PATTERN, Recipe, RecipeTest, Rule, RuleExample, is_ref_safe
 from schemas.scope import Scope
 from schemas.suggest import nearest
@@ -27,11 +27,11 @@ _CONTRACT_KEY = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+(@[0-9]+)?")
 
 
 def load_recipe(path: Path, contracts: ContractRegistry) -> Recipe:
-    """The recipe in a file. Raises ContractError with file and line."""
+    """The recipe in a file. Raises RecipeError with file and line."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ContractError(
+        raise RecipeError(
             f"{path}: cannot be read: {error.strerror}.",
             suggestion="`rolecall recipes` lists the recipes that are shipped.",
         ) from error
@@ -42,6 +42,17 @@ def parse_recipe(data: bytes, *, origin: str, contracts: ContractRegistry) -> Re
     """The recipe in these bytes; `origin` names them in errors, and a recipe without a name is called after it."""
     document = read_yaml(data, origin)
     return _Parser(origin, contracts).recipe(document)
+
+
+def line_in_recipe(data: bytes, rule: int, place: Sequence[str | int]) -> int:
+    """The line of what is at this place (keys of the contract's input, or of the rule) of a rule of a valid recipe."""
+    document = read_yaml(data, "")
+    rules = document.fields["rules"] if isinstance(document, Fields) else document
+    one = rules.items[rule] if isinstance(rules, Items) else rules
+    if not isinstance(one, Fields) or (place and place[0] in RULE_KEYS):
+        return line_at(one, place)
+    contract = next(key for key in one.fields if key not in RULE_KEYS)
+    return line_at(one, (contract, *place))
 
 
 def author_schema(contract: ContractDocument) -> dict[str, Any]:
@@ -169,7 +180,7 @@ class _Parser:
             place = ": ".join(
                 [contract.name, ".".join(str(part) for part in where)] if where else [contract.name]
             )
-            raise ContractError(f"{self._origin}:{at}: {place} {text}", suggestion=shown)
+            raise RecipeError(f"{self._origin}:{at}: {place} {text}", suggestion=shown)
         return dict(value)
 
     def _examples(self, fields: Fields) -> tuple[RuleExample, ...]:
@@ -260,8 +271,8 @@ class _Parser:
     def _known(self) -> str:
         return f"Known are {', '.join(self._names)}; `rolecall contracts` shows them."
 
-    def _fault(self, line: int, problem: str, suggestion: str = "") -> ContractError:
-        return ContractError(f"{self._origin}:{line}: {problem}.", suggestion=suggestion)
+    def _fault(self, line: int, problem: str, suggestion: str = "") -> RecipeError:
+        return RecipeError(f"{self._origin}:{line}: {problem}.", suggestion=suggestion)
 
 
 def slug(text: str) -> str:

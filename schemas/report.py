@@ -86,6 +86,7 @@ class Report(Tolerant):
     test_command: tuple[str, ...] = ()
     test_environment: str | None = None
     untested: bool = False
+    no_tests: bool = False
     unlanded: tuple[Unlanded, ...] = ()
     left_out: tuple[str, ...] = ()
     actions: int = 0

@@ -42,8 +42,8 @@ class TaskRequest(Strict):
 
     `recipe` is the checked recipe as data. `base` is a commit that is already in the hub. `allow` lists the
     effects granted at submission (`deletions`, `lock-files`, `build-files`, `ci-files`, `links`, `modes`,
-    `git-files`, `submodules`, `line-ends`, `encodings`) and contracts of high risk by name. `follows` is the task that
-    this one does again because its base moved.
+    `git-files`, `submodules`, `line-ends`, `encodings`) and contracts of high risk by name. `no_tests` says that the
+    user wanted none, so `test` is null. `follows` is the task that this one does again because its base moved.
     """
 
     recipe: dict[str, Any]
@@ -56,6 +56,7 @@ class TaskRequest(Strict):
     test: TestCommand | None = None
     allow: tuple[str, ...] = ()
     allow_untested: bool = False
+    no_tests: bool = False
     limits: Limits = Field(default_factory=Limits)
     lane: Lane = Lane.INTERACTIVE
     submitted_by: str = ""

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from schemas.errors import ContractError
+from schemas.errors import RecipeError
 
 # A recipe is written by hand; what is larger than this is not one, and is refused before it is parsed.
 MAX_YAML_BYTES = 256 * 1024
@@ -56,28 +56,26 @@ Located = Scalar | Items | Fields
 
 
 def read_yaml(data: bytes, origin: str) -> Located:
-    """The one document in the bytes. Raises ContractError that starts with `origin:line:`."""
+    """The one document in the bytes. Raises RecipeError that starts with `origin:line:`."""
     if len(data) > MAX_YAML_BYTES:
-        raise ContractError(
-            f"{origin}: larger than {MAX_YAML_BYTES // 1024} KiB; a recipe is not that large."
-        )
+        raise RecipeError(f"{origin}: larger than {MAX_YAML_BYTES // 1024} KiB; a recipe is not that large.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ContractError(f"{origin}:{line}: not UTF-8.", suggestion="Save the file as UTF-8.") from error
+        raise RecipeError(f"{origin}:{line}: not UTF-8.", suggestion="Save the file as UTF-8.") from error
     try:
         node = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         problem = error.problem or error.context or "cannot be read"
-        raise ContractError(f"{origin}:{line}: not valid YAML: {problem}.") from error
+        raise RecipeError(f"{origin}:{line}: not valid YAML: {problem}.") from error
     except (YAMLError, ValueError, RecursionError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
-        raise ContractError(f"{origin}: not valid YAML: {problem}.") from error
+        raise RecipeError(f"{origin}: not valid YAML: {problem}.") from error
     if node is None:
-        raise ContractError(f"{origin}: empty.")
+        raise RecipeError(f"{origin}: empty.")
     return _Reader(origin).read(node, 0)
 
 
@@ -165,8 +163,8 @@ class _Reader:
                 raise self._refused(line, "`<<` is not supported: write the keys out")
             yield str(key.value), line, value
 
-    def _refused(self, line: int, problem: str) -> ContractError:
-        return ContractError(f"{self._origin}:{line}: {problem}.")
+    def _refused(self, line: int, problem: str) -> RecipeError:
+        return RecipeError(f"{self._origin}:{line}: {problem}.")
 
 
 def _integer(text: str) -> int:

@@ -41,7 +41,8 @@ def assign_blame(
     inquiry = _Inquiry(runner, baseline, candidate, head)
     if runner.can_narrow:
         alone = inquiry.alone(failures)
-        if alone.blamed or alone.reason:
+        # Whole runs collect the same names: what the head does not even have by that name is settled.
+        if alone.blamed or alone.reason or inquiry.nameless_on_head >= failures.keys():
             return alone
     return inquiry.whole(failures)
 
@@ -55,6 +56,8 @@ class _Inquiry:
         self._candidate = candidate
         self._head = head
         self._runs: list[Run] = []
+        # Names that the head does not have now, although it gave them to the baseline: they change by themselves.
+        self.nameless_on_head: frozenset[str] = frozenset()
 
     def alone(self, failures: Mapping[str, str]) -> Blame:
         """Only the failures, on both commits; what this does not settle is left to whole runs."""
@@ -65,6 +68,8 @@ class _Inquiry:
         if self._head is None:
             return self._ended(blamed={name: failures[name] for name in still}, flaky=_rest(failures, still))
         there = self._run(self._head, only=still)
+        if there.results is not None:
+            self.nameless_on_head = frozenset(still) - there.results.cases.keys()
         red_there = frozenset(_not_passed(still, there))
         blamed = {name: failures[name] for name in still if name not in red_there}
         return self._ended(blamed=blamed, flaky=_rest(failures, still), red_on_head=tuple(sorted(red_there)))

@@ -76,11 +76,15 @@ class Run:
 
 
 class Runner:
-    """Runs the command of one spec on any commit, each time on a tree that holds exactly that."""
+    """Runs the command of one spec on any commit, each time on a tree that holds exactly that.
+
+    `jobs` is all that ran, of use or not.
+    """
 
     def __init__(self, spec: TestSpec, context: WorkContext, budget: Budget) -> None:
         self.spec = spec
         self.budget = budget
+        self.jobs: list[SandboxResult] = []
         self._context = context
         self._pytest = as_pytest(spec.command)
         self._with_probe = self._pytest is not None and self._pytest.sees_pythonpath
@@ -123,6 +127,7 @@ class Runner:
                 _lay_out_probe(probe, tree=inside, reports=reports, only=only)
             variables = self._variables(probe if self._with_probe else None, inside, import_roots)
             result = run(replace(job, env=variables), self._context.sandbox)
+            self.jobs.append(result)
         return self._read_back(commit, tuple(job.command), result, reports, import_roots)
 
     def _command(self, reports: Path) -> tuple[str, ...]:

@@ -51,11 +51,10 @@ class _Answer:
 def handle(action: Action, context: WorkContext) -> Handoff:
     """Run the tests that the action asks for. Never raises for what the tests do."""
     watch = Stopwatch.started()
+    spec = TestSpec.of(action.input)
+    runner = Runner(spec, context, Budget.starting_now(action.time_limit_s, run_limit_s=spec.timeout_s))
     try:
-        spec = TestSpec.of(action.input)
-        budget = Budget.starting_now(action.time_limit_s, run_limit_s=spec.timeout_s)
         paths = frozenset(context.hub.list_tree(action.base))
-        runner = Runner(spec, context, budget)
         if spec.baseline is None:
             answer = _baseline(runner, action.base, paths, context)
         else:
@@ -63,13 +62,16 @@ def handle(action: Action, context: WorkContext) -> Handoff:
             answer = _candidate(runner, action.base, baseline, context)
         results = _store(answer.run.results, action, context)
     except RolecallError as error:
-        return watch.failed(action, error, outcome=Outcome.COULD_NOT_RUN, verdict=Verdict.COULD_NOT_RUN)
+        return watch.failed(
+            action, error, outcome=Outcome.COULD_NOT_RUN, verdict=Verdict.COULD_NOT_RUN, jobs=runner.jobs
+        )
     _keep_logs([run for _, run in answer.runs], context.cache / "logs")
     loaded = loaded_risks(answer.run, paths)
     return watch.answer(
         action,
         outcome=Outcome.DONE,
         verdict=answer.judgement.verdict,
+        jobs=runner.jobs,
         output=_output(answer, results),
         findings=answer.judgement.findings,
         risks=all_risks(answer.judgement.risks, loaded),

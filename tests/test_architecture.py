@@ -26,10 +26,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 SHIPPED = frozenset(MAY_IMPORT) - {"benchmarks", "examples"}
 
-# All that the saga is made of: data, hashes and globs. No clock, no disk, no network, no chance.
+# All that the saga is made of: data, hashes, globs and words. No clock, no disk, no network, no chance.
 SAGA_MAY_IMPORT = frozenset(
     {
-        "collections.abc", "dataclasses", "enum", "hashlib", "hmac", "typing",
+        "collections.abc", "dataclasses", "enum", "hashlib", "hmac", "textwrap", "typing", "unicodedata",
         "immutables", "pydantic", "wcmatch",
         "schemas.base", "schemas.contracts", "schemas.errors", "schemas.handoff", "schemas.lossless", "schemas.plan",
         "schemas.scope", "schemas.task", "schemas.words",

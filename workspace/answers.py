@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from schemas.clock import now_us
 from schemas.errors import RolecallError
 from schemas.handoff import Cost, Failure, Handoff
 from schemas.words import Outcome
+from workspace.job import SandboxResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +27,16 @@ class Stopwatch:
         """Running from now on."""
         return cls(now_us(), time.monotonic(), _cpu_s())
 
-    def answer(self, action: Action, *, outcome: Outcome, **fields: Any) -> Handoff:
-        """The handoff of this action with these fields, and what it took until now, jobs in the sandbox included."""
+    def answer(
+        self, action: Action, *, outcome: Outcome, jobs: Iterable[SandboxResult] = (), **fields: Any
+    ) -> Handoff:
+        """The handoff of this action with these fields, and what it took until now, with these jobs in the sandbox."""
+        ran = tuple(jobs)
         cost = Cost(
             wall_ms=round((time.monotonic() - self.wall_s) * 1000),
-            cpu_ms=round((_cpu_s() - self.cpu_s) * 1000),
+            cpu_ms=round((_cpu_s() - self.cpu_s) * 1000)
+            + sum(max(0, one.cpu_ms - one.cpu_reaped_ms) for one in ran),
+            cpu_is_whole=all(one.cpu_is_whole for one in ran),
         )
         return Handoff(
             action_id=action.action_id,

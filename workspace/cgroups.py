@@ -52,6 +52,19 @@ class JobGroup:
             return int(found[1]) if found else 0
         return 0
 
+    def cpu_ms(self) -> int | None:
+        """The CPU time of all that was ever in the group, None where the kernel does not count it by groups."""
+        for folder in self.folders:
+            with suppress(OSError):
+                return int((folder / "cpuacct.usage").read_text("ascii")) // 1_000_000
+            with suppress(OSError):
+                found = re.search(
+                    r"^usage_usec (\d+)", (folder / "cpu.stat").read_text("ascii"), re.MULTILINE
+                )
+                if found:
+                    return int(found[1]) // 1000
+        return None
+
     def kill_members(self) -> None:
         """Kill all that is in the group, until nothing is."""
         deadline = monotonic() + _LEAVE_S
@@ -98,11 +111,14 @@ def _place() -> _Place | None:
         place = _Place((folder,), "memory.max", "memory.swap.max", "memory.events")
         if _works(place):
             return place
-    if "memory" in mine and "pids" in mine:
-        folders = tuple(_ROOT / name / mine[name].lstrip("/") for name in ("memory", "pids"))
-        place = _Place(folders, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control")
-        if _works(place):
-            return place
+    for names in (("memory", "cpuacct", "pids"), ("memory", "pids")):
+        if all(name in mine for name in names):
+            folders = tuple(_ROOT / name / mine[name].lstrip("/") for name in names)
+            place = _Place(
+                folders, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control"
+            )
+            if _works(place):
+                return place
     return None
 
 

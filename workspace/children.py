@@ -10,7 +10,6 @@ import os
 import select
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from schemas.action import Action
 from schemas.errors import RolecallError, WorkerLostError, WorkspaceError
 from schemas.handoff import Handoff
 from workspace.child import ACTED_ON
+from workspace.child_start import PYTHON, child_environment
 from workspace.frames import LENGTH, frame_length, pack_frame, unpack_frame
 from workspace.job import SandboxMode
 from workspace.killing import MARK, kill_family, kill_orphans
@@ -151,6 +151,7 @@ class _Child:
         self._scratch = settings.scratch / f"slot-{slot}"
         self._log = settings.scratch / f"slot-{slot}.log"
         self._killing = Lock()
+        # For the next process of ours on this machine: should this one be killed, it ends what was left.
         self._mark = f"{os.getpid()}-child-{next(_NUMBERS)}."
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         remove_tree(self._scratch)
@@ -159,12 +160,12 @@ class _Child:
         ours, theirs = socket.socketpair()
         with theirs, self._log.open("ab") as log_file:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "workspace.child", str(theirs.fileno()), str(os.getpid())],
+                [*PYTHON, "-m", "workspace.child", str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=log_file,
                 stderr=log_file,
                 pass_fds=(theirs.fileno(),),
-                env=_environment(self._mark),
+                env=child_environment() | {MARK: self._mark},
                 start_new_session=True,
             )
         ours.setblocking(False)
@@ -273,13 +274,3 @@ def _as_message(settings: ChildSettings, scratch: Path) -> dict[str, Any]:
         "sandbox": str(settings.sandbox),
         "options": dict(settings.options),
     }
-
-
-def _environment(mark: str) -> dict[str, str]:
-    """Ours without our settings: a child learns what it needs over its channel, and no secret besides.
-
-    The mark is for the next process of ours on this machine: should this one be killed, it ends what was left.
-    """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ROLECALL_")}
-    path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
-    return kept | {"PYTHONPATH": path, MARK: mark}

@@ -77,7 +77,8 @@ class SandboxResult:
     """How a job ended. `head` and `tail` are the ends of stdout and stderr together (`tail` is empty if `head` is
     all of it); `log_digest` is the SHA-256 of all of it, `output_bytes` its length, kept in the log or not.
 
-    `tree` is where the command saw its tree.
+    `tree` is where the command saw its tree. `cpu_ms` is of all processes of the job; where `cpu_is_whole` is false,
+    some were killed uncounted and it is at least that. `cpu_reaped_ms` of it the kernel counts as our children's.
     """
 
     stop: Stop
@@ -90,6 +91,8 @@ class SandboxResult:
     log_digest: str
     wall_ms: int
     cpu_ms: int
+    cpu_is_whole: bool
+    cpu_reaped_ms: int
     tree: Path
 
     @property

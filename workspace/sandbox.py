@@ -9,13 +9,15 @@ import selectors
 import shutil
 import subprocess
 import sys
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from math import ceil
 from pathlib import Path
 from signal import SIGKILL, SIGXCPU
 from time import monotonic
+from typing import BinaryIO
 
 from schemas.errors import WorkspaceError
 from workspace.bubblewrap import HOME, SYSTEM_PATH, bubblewrap, bubblewrap_command
@@ -24,6 +26,7 @@ from workspace.cgroups import JobGroup, job_group
 from workspace.job import SandboxJob, SandboxLimits, SandboxMode, SandboxResult, Stop
 from workspace.killing import MARK, kill_group, kill_marked
 from workspace.launcher import CANNOT_RUN
+from workspace.spent import LauncherReport, Spent, spent_by, spent_until_now
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _NUMBERS = count()
@@ -43,6 +46,12 @@ def tree_inside(job: SandboxJob, mode: SandboxMode) -> Path:
     return job.checkout if job.checkout is not None and mode is SandboxMode.BUBBLEWRAP else job.tree
 
 
+def job_path(env: Mapping[str, str], environment: Path | None, mode: SandboxMode) -> str:
+    """The PATH of a job with these variables and this virtual environment."""
+    path = os.environ.get("PATH", SYSTEM_PATH) if mode is SandboxMode.NONE else SYSTEM_PATH
+    return env.get("PATH", path if environment is None else f"{environment}/bin:{path}")
+
+
 def run(job: SandboxJob, mode: SandboxMode) -> SandboxResult:
     """Run the job to its end, by itself or by a limit; nothing that it started is left.
 
@@ -60,7 +69,7 @@ def run(job: SandboxJob, mode: SandboxMode) -> SandboxResult:
             capture.feed(
                 f"There is no {job.command[0]!r} on the PATH of the job, which is {env['PATH']}.\n".encode()
             )
-            end = _End(Stop.NOT_FOUND, None, None, 0)
+            end = _End(Stop.NOT_FOUND, None, None, Spent(0, is_whole=True), 0)
         else:
             group = job_group(job.limits.memory_bytes, job.limits.processes)
             if group is not None:
@@ -76,7 +85,9 @@ def run(job: SandboxJob, mode: SandboxMode) -> SandboxResult:
         log=job.log,
         log_digest=capture.digest,
         wall_ms=round((monotonic() - started) * 1000),
-        cpu_ms=end.cpu_ms,
+        cpu_ms=end.spent.cpu_ms,
+        cpu_is_whole=end.spent.is_whole,
+        cpu_reaped_ms=end.reaped_ms,
         tree=tree,
     )
 
@@ -86,7 +97,8 @@ class _End:
     stop: Stop
     exit_code: int | None
     signal: int | None
-    cpu_ms: int
+    spent: Spent
+    reaped_ms: int
 
 
 def _run(
@@ -98,46 +110,73 @@ def _run(
     group: JobGroup | None,
     capture: Capture,
 ) -> _End:
-    status_from, status_to = os.pipe()
-    with os.fdopen(status_from, "rb") as status:
+    is_shut_in = mode is not SandboxMode.NONE
+    with _pipe() as (status, status_to), _pipe() as (report, report_to):
         try:
             command = [program, *job.command[1:]]
-            if mode is SandboxMode.BUBBLEWRAP:
+            if is_shut_in:
                 command = bubblewrap_command(job, tree_at=tree, status_fd=status_to)
+            order = _order(job.limits, group, report_fd=report_to, is_shut_in=is_shut_in)
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_LAUNCHER), _order(job.limits, group), *command],
+                [sys.executable, "-I", "-S", str(_LAUNCHER), order, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env=env,
                 cwd=job.tree,
                 start_new_session=True,
-                pass_fds=(status_to,),
+                pass_fds=(status_to, report_to),
             )
         finally:
             os.close(status_to)
-        stopped = _watch_and_kill(
-            process, job.limits, capture, mark=env[MARK], is_shut_in=mode is not SandboxMode.NONE
-        )
+            os.close(report_to)
+        seen: list[Spent] = []
+        stopped = _watch_and_kill(process, job.limits, capture, seen, mark=env[MARK], is_shut_in=is_shut_in)
         _, wait_status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(wait_status)
         if group is not None:
             group.kill_members()
         _drain(process, capture)
-        said = status.read() if mode is SandboxMode.BUBBLEWRAP else None
-    cpu_ms = round((usage.ru_utime + usage.ru_stime) * 1000)
-    return _end(stopped, process.returncode, said, group, capture, cpu_ms)
+        said = status.read() if is_shut_in else None
+        told = LauncherReport.read(report.read())
+    if stopped is None and process.returncode != 0:
+        # Without the launcher nobody knows how its job ended; the job died with it.
+        told = None
+    spent = spent_by(told, group.cpu_ms() if group is not None else None, seen)
+    code = process.returncode if told is None else told.exit_code
+    reaped_ms = round((usage.ru_utime + usage.ru_stime) * 1000)
+    stop, exit_code, signal = _end(stopped, code, said, group, capture)
+    return _End(stop, exit_code, signal, spent, reaped_ms)
+
+
+@contextmanager
+def _pipe() -> Iterator[tuple[BinaryIO, int]]:
+    """Our end to read from, and the other, which the caller closes."""
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb") as reader:
+        yield reader, theirs
 
 
 def _watch_and_kill(
-    process: subprocess.Popen[bytes], limits: SandboxLimits, capture: Capture, *, mark: str, is_shut_in: bool
+    process: subprocess.Popen[bytes],
+    limits: SandboxLimits,
+    capture: Capture,
+    seen: list[Spent],
+    *,
+    mark: str,
+    is_shut_in: bool,
 ) -> Stop | None:
-    """Take output until the command ends or a limit is reached; then kill what is left. None: it ended by itself."""
+    """Take output until the command ends or a limit is reached; then kill what is left. None: it ended by itself.
+
+    What is killed is looked at before, into `seen`: of it nobody will tell what it took.
+    """
     stopped: Stop | None = Stop.TIMED_OUT
     try:
         stopped = _watch(process, limits, capture)
         return stopped
     finally:
+        if stopped is not None:
+            seen.append(spent_until_now(process.pid))
         # The group's leader is not reaped yet, so its number cannot belong to anybody else.
         with suppress(ProcessLookupError):
             os.kill(process.pid, SIGKILL)
@@ -185,14 +224,14 @@ def _drain(process: subprocess.Popen[bytes], capture: Capture) -> None:
 
 
 def _end(
-    stopped: Stop | None, code: int, said: bytes | None, group: JobGroup | None, capture: Capture, cpu_ms: int
-) -> _End:
+    stopped: Stop | None, code: int, said: bytes | None, group: JobGroup | None, capture: Capture
+) -> tuple[Stop, int | None, int | None]:
     if group is not None and group.oom_kills():
-        return _End(Stop.MEMORY, None, int(SIGKILL), cpu_ms)
+        return (Stop.MEMORY, None, int(SIGKILL))
     if stopped is not None:
-        return _End(stopped, None, int(SIGKILL), cpu_ms)
+        return (stopped, None, int(SIGKILL))
     if code > 0 and capture.head.startswith((CANNOT_RUN, "bwrap: execvp ")):
-        return _End(Stop.NOT_FOUND, None, None, cpu_ms)
+        return (Stop.NOT_FOUND, None, None)
     if said is not None and code > 0:
         exit_code = _exit_code(said)
         if exit_code is None:
@@ -200,8 +239,8 @@ def _end(
         # bwrap, like a shell, tells the death by a signal as 128 and its number.
         code = 128 - exit_code if 128 < exit_code <= 128 + 64 else exit_code
     if code < 0:
-        return _End(Stop.CPU if -code == SIGXCPU else Stop.SIGNALED, None, -code, cpu_ms)
-    return _End(Stop.EXITED, code, None, cpu_ms)
+        return (Stop.CPU if -code == SIGXCPU else Stop.SIGNALED, None, -code)
+    return (Stop.EXITED, code, None)
 
 
 def _exit_code(said: bytes) -> int | None:
@@ -214,7 +253,7 @@ def _exit_code(said: bytes) -> int | None:
     return None
 
 
-def _order(limits: SandboxLimits, group: JobGroup | None) -> str:
+def _order(limits: SandboxLimits, group: JobGroup | None, *, report_fd: int, is_shut_in: bool) -> str:
     """What the launcher takes on before it becomes the job."""
     cpu_s = ceil(limits.cpu_s or limits.wall_s * (os.cpu_count() or 1))
     wanted: dict[str, tuple[int, int]] = {
@@ -231,7 +270,8 @@ def _order(limits: SandboxLimits, group: JobGroup | None) -> str:
             most = _own_threads() + limits.processes
             wanted["RLIMIT_NPROC"] = (most, most)
     joined = list(group.join_files) if group else []
-    return json.dumps({"cgroups": joined, "limits": wanted, "parent": os.getpid()})
+    words = {"report": report_fd, "shut_in": is_shut_in, "parent": os.getpid()}
+    return json.dumps({"cgroups": joined, "limits": wanted, **words})
 
 
 def _own_threads() -> int:
@@ -246,14 +286,13 @@ def _own_threads() -> int:
 
 def _environment(job: SandboxJob, mode: SandboxMode) -> dict[str, str]:
     """Built from nothing; the job's own variables have the last word."""
-    home, temporary, path = HOME, "/tmp", SYSTEM_PATH
+    home, temporary = HOME, "/tmp"
     if mode is SandboxMode.NONE:
         for folder in ("home", "tmp"):
             (job.log.parent / folder).mkdir(parents=True, exist_ok=True)
         home, temporary = str(job.log.parent / "home"), str(job.log.parent / "tmp")
-        path = os.environ.get("PATH", path)
     env = {
-        "PATH": path,
+        "PATH": job_path({}, job.environment, mode),
         "HOME": home,
         "TMPDIR": temporary,
         "LANG": "C.UTF-8",
@@ -263,7 +302,7 @@ def _environment(job: SandboxJob, mode: SandboxMode) -> dict[str, str]:
         "TERM": "dumb",
     }
     if job.environment is not None:
-        env |= {"VIRTUAL_ENV": str(job.environment), "PATH": f"{job.environment}/bin:{path}"}
+        env["VIRTUAL_ENV"] = str(job.environment)
     return {**env, **job.env, MARK: f"{os.getpid()}-{next(_NUMBERS)}."}
 
 

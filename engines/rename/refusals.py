@@ -10,11 +10,18 @@ from engines.rename.members import class_at, defining_classes, key_of, member_pl
 from engines.rename.module_names import ModuleNames
 from engines.rename.scopes import MODULE, Place, Variable, seen_from
 from engines.rename.target import Kind, Target
-from schemas.errors import ContractError
+from schemas.errors import ContractError, at_key
 
 
 def check_names(symbol: str, to: str) -> None:
     """Raises ContractError if one of the names cannot be one."""
+    with at_key("to"):
+        _check_new(to)
+    with at_key("symbol"):
+        _check_old(symbol, to)
+
+
+def _check_new(to: str) -> None:
     if keyword.iskeyword(to):
         raise ContractError(
             f"{to!r} is a keyword of Python, so nothing can be called that.",
@@ -24,6 +31,9 @@ def check_names(symbol: str, to: str) -> None:
         raise ContractError(
             f"{to!r} is no identifier.", suggestion="`to` is the new name alone, without its module."
         )
+
+
+def _check_old(symbol: str, to: str) -> None:
     parts = symbol.rpartition(":")[2].split(".")
     if not all(part.isidentifier() for part in parts) or (":" not in symbol and len(parts) < 2):
         raise ContractError(

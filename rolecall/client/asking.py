@@ -58,7 +58,8 @@ def _scope(*scopes: Scope) -> str:
 def _tests(order: Order) -> Text:
     test = order.request.test
     if test is None:
-        return Text("none: what lands is not tested (--allow-untested)", style="yellow")
+        option = "--no-tests" if order.request.no_tests else "--allow-untested"
+        return Text(f"none: what lands is not tested ({option})", style="yellow")
     text = Text(printable(" ".join(test.command)), style="bold")
     text.append(f"  (from {printable(test.found_in)}", style="dim")
     return text.append(

@@ -2,8 +2,6 @@
 
 import getpass
 import re
-import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,25 +10,27 @@ from pydantic import ValidationError
 
 from rolecall.client.phrases import short
 from rolecall.client.recipes import load_checked
+from rolecall.client.wanted_tests import TestsAsked, reading, wanted_tests
 from schemas.clock import new_id
 from schemas.contracts import ContractRegistry
 from schemas.errors import ContractError
 from schemas.recipe import Recipe
 from schemas.scope import Reach, Scope
 from schemas.suggest import nearest
-from schemas.task import Limits, TaskRequest, TestCommand
+from schemas.task import Limits, TaskRequest
 from schemas.words import Lane, Risk
-from tester.discovery import find_test_command
-from tester.environment import choose_environment
 from workspace.effects import Effect
-from workspace.hub import Hub
-from workspace.source import Base, Source, open_source
+from workspace.job import SandboxMode
+from workspace.source import Source, open_source
 from workspace.view import HubView
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The options as the user gave them; empty or None means not given."""
+    """The options as the user gave them; empty or None means not given.
+
+    `sandbox` is how tests are shut in, if they run on this machine; None if they may run elsewhere.
+    """
 
     recipe: str
     repo: Path
@@ -42,9 +42,11 @@ class Wishes:
     env: str | None = None
     allow: Sequence[str] = ()
     allow_untested: bool = False
+    no_tests: bool = False
     limits: Sequence[str] = ()
     branch: str | None = None
     virtual_env: str | None = None
+    sandbox: SandboxMode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,17 @@ class Order:
     @property
     def files_in_scope(self) -> int:
         """How many files the order may look at."""
-        with _reading(self.source) as repository:
+        with reading(self.source) as repository:
             reach = Reach(scopes=(self.recipe.scope, self.request.scope))
             return len(HubView(repository, self.request.base, reach).paths())
 
 
 def make_order(wishes: Wishes, contracts: ContractRegistry) -> Order:
     """Check everything that can be checked. Raises ContractError or SettingsError with what to do."""
+    if wishes.no_tests and wishes.test is not None:
+        raise ContractError(
+            "--no-tests and --test contradict each other.", suggestion="Leave one of them out."
+        )
     source = open_source(wishes.repo)
     base = source.resolve(wishes.base or "HEAD")
     recipe = load_checked(wishes.recipe, contracts)
@@ -80,9 +86,10 @@ def make_order(wishes: Wishes, contracts: ContractRegistry) -> Order:
         base_ref=base.ref,
         branch=branch,
         scope=_scope(wishes),
-        test=_test(wishes, recipe, source, base),
+        test=None if wishes.no_tests else wanted_tests(_tests_asked(wishes), recipe, source, base),
+        no_tests=wishes.no_tests,
         allow=_allowed(wishes.allow, contracts),
-        allow_untested=wishes.allow_untested,
+        allow_untested=wishes.allow_untested or wishes.no_tests,
         limits=_limits(wishes.limits),
         lane=Lane.INTERACTIVE,
         submitted_by=_user(),
@@ -109,50 +116,15 @@ def _scope(wishes: Wishes) -> Scope:
     return Scope(include=include, exclude=tuple(wishes.exclude))
 
 
-def _test(wishes: Wishes, recipe: Recipe, source: Source, base: Base) -> TestCommand | None:
-    """The command from the option, the recipe, or the repository's own configuration; with its environment."""
-    folder = source.work_tree or source.git_dir
-    environment = choose_environment(
-        folder, option=wishes.env, virtual_env=wishes.virtual_env, which=shutil.which
+def _tests_asked(wishes: Wishes) -> TestsAsked:
+    return TestsAsked(
+        command=wishes.test,
+        timeout_s=wishes.test_timeout_s,
+        environment=wishes.env,
+        virtual_env=wishes.virtual_env,
+        sandbox=wishes.sandbox,
+        may_be_none=wishes.allow_untested,
     )
-    command = _command(wishes, recipe, source, base, python=environment.python if environment else "python")
-    if command is None:
-        if wishes.allow_untested:
-            return None
-        raise ContractError(
-            f"No tests were found in {folder}, and what is not tested does not land.",
-            suggestion='Name the command with --test "…", or land untested with --allow-untested.',
-        )
-    changes: dict[str, object] = {
-        "environment": str(environment.folder) if environment else None,
-        "checkout": str(source.work_tree) if source.work_tree else None,
-    }
-    if wishes.test_timeout_s is not None:
-        changes["timeout_s"] = wishes.test_timeout_s
-    return command.model_copy(update=changes)
-
-
-def _command(
-    wishes: Wishes, recipe: Recipe, source: Source, base: Base, *, python: str
-) -> TestCommand | None:
-    if wishes.test is not None:
-        try:
-            words = shlex.split(wishes.test)
-        except ValueError as error:
-            raise ContractError(f"--test {wishes.test!r} cannot be split into words: {error}.") from error
-        if not words:
-            raise ContractError("--test is empty.", suggestion='For instance --test "python -m pytest -q".')
-        env = dict(recipe.test.env) if recipe.test else {}
-        return TestCommand(command=tuple(words), env=env, found_in="option")
-    if recipe.test is not None:
-        return recipe.test.as_command("recipe")
-    with _reading(source) as repository:
-        return find_test_command(HubView(repository, base.commit), python=python)
-
-
-def _reading(source: Source) -> Hub:
-    """The user's repository as a place to read snapshots from; nothing is written there."""
-    return Hub(str(source.git_dir), source.git_dir, source.object_format, None)
 
 
 def _allowed(words: Sequence[str], contracts: ContractRegistry) -> tuple[str, ...]:

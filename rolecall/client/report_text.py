@@ -115,7 +115,8 @@ def _tests(report: Report) -> list[Text]:
     if report.baseline is not None or report.test_command:
         lines.append(Text(story.baseline(report)))
     if report.untested:
-        lines.append(Text("What landed was not tested (--allow-untested).", style="bold yellow"))
+        option = "--no-tests" if report.no_tests else "--allow-untested"
+        lines.append(Text(f"What landed was not tested ({option}).", style="bold yellow"))
     flaky = sorted({name for rule in report.rules if rule.tested for name in rule.tested.flaky})
     if flaky:
         lines.append(Text(f"Failed once and passed again: {listed(flaky)}", style="yellow"))

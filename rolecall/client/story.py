@@ -118,6 +118,8 @@ def tests(report: Report, rule: RuleReport) -> str:
 def baseline(report: Report) -> str:
     """What the tests said of the unchanged repository."""
     told = report.baseline
+    if report.no_tests:
+        return "No tests were run, neither before nor after any rule (--no-tests)."
     if told is None:
         return "The unchanged repository was not tested."
     match told.verdict:
@@ -144,8 +146,9 @@ def cost(report: Report) -> str:
     parts[0] += f" in {amount(report.attempts, 'attempt')}" + (f" ({', '.join(extra)})" if extra else "")
     if report.workers:
         parts.append(f"{amount(len(report.workers), 'process', 'processes')}")
+    least = "" if report.cost.cpu_is_whole else "at least "
     parts.append(
-        f"{duration(report.cost.wall_ms / 1000)} of work, {duration(report.cost.cpu_ms / 1000)} of CPU"
+        f"{duration(report.cost.wall_ms / 1000)} of work, {least}{duration(report.cost.cpu_ms / 1000)} of CPU"
     )
     if report.cost.tokens_in or report.cost.tokens_out:
         parts.append(f"{report.cost.tokens_in + report.cost.tokens_out:,} tokens, ${report.cost.money:.2f}")

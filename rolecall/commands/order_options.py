@@ -21,6 +21,7 @@ _OPTIONS = (
     click.option("--env", metavar="FOLDER", help="The virtual environment of the tests (default: the active one, .venv)."),
     click.option("--allow", multiple=True, metavar="EFFECT", help=f"What needs your word: {', '.join(Effect)}, or a contract of high risk by name."),
     click.option("--allow-untested", is_flag=True, help="Land although no tests ran."),
+    click.option("--no-tests", is_flag=True, help="Run no tests at all; what lands is called untested."),
     click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help="attempts_per_step, wall_time_s, actions, wait_for_role_s, ..."),
     click.option("--branch", metavar="NAME", help="The branch to create (default: rolecall/RECIPE-ID)."),
 )  # fmt: skip

@@ -48,4 +48,6 @@ def command(
     settings = settings_of(environment, broker_url=broker, hub=hub, sandbox=sandbox)
     how = How(executors=executors, yes=yes, solo=solo, deliver=deliver, as_json=as_json, follow=follow)
     # With --json, standard output is for the report alone.
-    return run(wishes_of(**order), settings, how, console(sys.stderr if as_json else sys.stdout))
+    return run(
+        wishes_of(**order, settings=settings), settings, how, console(sys.stderr if as_json else sys.stdout)
+    )

@@ -28,7 +28,7 @@ def command(
     from rolecall.commands.wishes import wishes_of
 
     settings = settings_of(environment, broker_url=broker, hub=hub)
-    made = make_order(wishes_of(**order), known_contracts(settings))
+    made = make_order(wishes_of(**order, settings=settings), known_contracts(settings))
     asyncio.run(hand_in(made, settings))
     if as_json:
         echo_json({"task": made.task, "branch": made.request.branch, "base": made.request.base})

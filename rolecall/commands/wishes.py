@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from bus.settings import active_virtual_env
+from bus.settings import Settings, active_virtual_env
 from rolecall.client.order import Wishes
+from workspace.hub_store import is_url
+from workspace.job import SandboxMode
 
 
 def wishes_of(
@@ -18,8 +20,10 @@ def wishes_of(
     env: str | None,
     allow: tuple[str, ...],
     allow_untested: bool,
+    no_tests: bool,
     limits: tuple[str, ...],
     branch: str | None,
+    settings: Settings,
 ) -> Wishes:
     """The wishes that these options state."""
     return Wishes(
@@ -33,9 +37,12 @@ def wishes_of(
         env=_environment(env),
         allow=allow,
         allow_untested=allow_untested,
+        no_tests=no_tests,
         limits=limits,
         branch=branch,
         virtual_env=active_virtual_env(),
+        # With a hub that is reached over a network, the testers are on other machines too.
+        sandbox=SandboxMode(str(settings.sandbox)) if not (settings.hub and is_url(settings.hub)) else None,
     )
 
 

@@ -77,6 +77,7 @@ def report(reader: JournalReader, task: str, complete: Callable[[Handoff], Hando
         test_command=request.test.command if request and request.test else (),
         test_environment=request.test.environment if request and request.test else None,
         untested=_is_untested(state),
+        no_tests=request is not None and request.no_tests,
         unlanded=_unlanded(state),
         left_out=request.left_out if request else (),
         actions=state.spent_actions,
@@ -287,6 +288,7 @@ def _cost(desk: _Handoffs, message_ids: Iterable[str]) -> Cost:
     return Cost(
         wall_ms=sum(cost.wall_ms for cost in costs),
         cpu_ms=sum(cost.cpu_ms for cost in costs),
+        cpu_is_whole=all(cost.cpu_is_whole for cost in costs),
         tokens_in=sum(cost.tokens_in for cost in costs),
         tokens_out=sum(cost.tokens_out for cost in costs),
         money=sum(cost.money for cost in costs),

@@ -97,7 +97,8 @@ def _plan(turn: Turn) -> bool:
         if state.asked.test is not None:
             attempts.open_action(turn, specs.baseline_spec(turn.state))
         else:
-            reason = "no test command was given or found"
+            unwanted = "tests were switched off with --no-tests"
+            reason = unwanted if state.asked.no_tests else "no test command was given or found"
             turn.happen(ev.BaselineKnown(at=turn.at, verdict=Verdict.NOTHING_RAN, reason=reason))
         return True
     if state.plan is None:

@@ -23,6 +23,8 @@ from supervisor.saga.turn import Turn
 
 # A rule whose shards run out of time is cut smaller this often.
 RECUTS_AT_MOST = 4
+# What a pure action says of its rule and files, not of the worker: the next attempt would end the same.
+_SURE = frozenset({"TooSlowError", "OutOfReachError"})
 _FINISHED = frozenset({Outcome.DONE, Outcome.NO_CHANGE})
 
 
@@ -102,6 +104,9 @@ def _fail(turn: Turn, action: ActionState, message: HandOff, code: str, text: st
         turn, action_id, handoff.attempt, message.instance, f"handed off: {code}", handed_off=True
     )
     if not was_last:
+        return
+    if code in _SURE:
+        give_up(turn, action, code, text, instance=message.instance)
         return
     if code == "time_limit" and _cut_smaller(turn, action, text):
         return

@@ -8,6 +8,7 @@ from wcmatch import glob
 from schemas.contracts import canonical_json
 from schemas.scope import Reach, Scope, Shard
 from supervisor.saga.attempts import derived_id
+from supervisor.saga.commit_words import commit_words
 from supervisor.saga.state import (
     ActionKind,
     ActionSpec,
@@ -149,12 +150,11 @@ def commit_message(state: TaskState, index: int) -> str:
             "engines": list(rule.engines),
         }
     )
-    what = rule.request.description or rule.request.contract.title
-    subject = f"{rule.request.rule}: {what}".replace("\n", " ")
+    subject, body = commit_words(rule.request)
     sites = f"{rule.sites} site{'s' * (rule.sites != 1)} in " if rule.sites else ""
     files = f"{rule.files} file{'s' * (rule.files != 1)}"
     return (
-        f"{subject if len(subject) <= 72 else subject[:71] + '…'}\n\n{sites}{files}\n\n"
+        f"{subject}\n\n{body}{body and chr(10) * 2}{sites}{files}\n\n"
         f"Rolecall-Rule: {rule.request.rule}\n"
         f"Rolecall-Contract: {rule.request.contract.ref}\n"
         f"Rolecall-Engine: {', '.join(rule.engines) or 'none'}\n"

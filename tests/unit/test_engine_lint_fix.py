@@ -217,3 +217,23 @@ def test_blank_lines_inside_a_string_are_never_joined() -> None:
 
     assert closed_gaps(before, after_it).text == after_it
     assert closed_gaps("a = 1\n\nb = 2\n\nc = 3\n", "a = 1\n\n\nc = 3\n").text == "a = 1\n\nc = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [
+        ("3.10", "py310"),
+        ("python3.11", "py311"),
+        (">=3.9", "py39"),
+        ("py32", "py37"),
+        ("py31O", "py37"),
+        ("Py312", "py312"),
+    ],
+)
+def test_a_target_that_ruff_does_not_know_is_refused_with_the_nearest(target: str, meant: str) -> None:
+    with pytest.raises(ContractError, match=f"knows no '{target}'; it knows py37, .*Did you mean '{meant}'"):
+        LintFix().check({"rules": ["UP006"], "target": target})
+
+
+def test_a_target_that_ruff_knows_is_taken() -> None:
+    LintFix().check({"rules": ["UP006"], "target": "py310"})

@@ -9,6 +9,7 @@ from schemas.contracts import ContractDocument, ContractRegistry
 from schemas.errors import ContractError, SettingsError
 from tests.role_builders import contract
 from tests.unit.workspace_repos import new_repository, run_git, save
+from workspace.job import SandboxMode
 
 RECIPE = """\
 recipe: swap
@@ -132,6 +133,70 @@ def test_a_wrong_option_is_refused_with_what_was_meant(
 ) -> None:
     with pytest.raises(ContractError, match=said):
         order(repository, recipe, **wishes)
+
+
+@pytest.mark.parametrize("mode", list(SandboxMode))
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("pytset -q", r"--test: there is no program 'pytset' in the test environment; its PATH is /"),
+        ("pythno3 -m pytest", r"Did you mean 'python3'\?"),
+        ("/nowhere/to/be/found", r"there is no program '/nowhere/to/be/found' on this machine"),
+        ("./run.sh -q", r"there is no file 'run.sh' in main \(.*Commit it first"),
+        ("src/a.py", r"'src/a.py' is not executable in main .*sh src/a.py"),
+    ],
+)
+def test_a_test_command_that_cannot_be_found_is_refused(
+    command: str, said: str, mode: SandboxMode, repository: Path, recipe: Path
+) -> None:
+    (repository / "run.sh").write_text("not committed\n")
+
+    with pytest.raises(ContractError, match=said):
+        order(repository, recipe, test=command, sandbox=mode)
+    # Testers on other machines have other programs.
+    assert order(repository, recipe, test=command, sandbox=None).request.test is not None
+
+
+@pytest.mark.parametrize("mode", list(SandboxMode))
+def test_a_test_command_may_be_of_the_system_the_environment_or_the_repository(
+    mode: SandboxMode, repository: Path, recipe: Path
+) -> None:
+    environment = repository / ".venv" / "bin"
+    environment.mkdir(parents=True)
+    for path in (repository / "check", environment / "python", environment / "own-tool"):
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    (repository / ".venv/pyvenv.cfg").touch()
+    (repository / "linked").symlink_to("check")
+    run_git(repository, "add", "check", "linked")
+    run_git(repository, "commit", "--quiet", "-m", "check")
+
+    for command in (
+        "sh -c true",
+        "own-tool",
+        "./check",
+        "linked/x",
+        ".venv/bin/own-tool",
+        f"{repository}/check",
+    ):
+        assert order(repository, recipe, test=command, sandbox=mode).request.test is not None, command
+
+
+def test_a_recipes_test_command_is_looked_for_too(repository: Path, recipe: Path) -> None:
+    recipe.write_text(RECIPE + "test: {command: [pytset]}\n")
+
+    with pytest.raises(ContractError, match=r"The recipe's test: there is no program 'pytset'"):
+        order(repository, recipe, sandbox=SandboxMode.BUBBLEWRAP)
+
+
+def test_no_tests_means_that_nothing_is_run_and_needs_no_other_word(repository: Path, recipe: Path) -> None:
+    recipe.write_text(RECIPE + "test: {command: [pytset]}\n")
+
+    request = order(repository, recipe, no_tests=True, sandbox=SandboxMode.BUBBLEWRAP).request
+
+    assert (request.test, request.no_tests, request.allow_untested) == (None, True, True)
+    with pytest.raises(ContractError, match=r"--no-tests and --test contradict"):
+        order(repository, recipe, no_tests=True, test="true")
 
 
 def test_an_environment_that_is_none_is_refused(repository: Path, recipe: Path) -> None:

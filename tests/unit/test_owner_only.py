@@ -15,7 +15,7 @@ from bus.connection_file import (
 )
 from bus.grants import SigningKey
 from bus.instance import is_alive, started_us
-from bus.owner_only import read_owner_only, write_owner_only
+from bus.owner_only import make_folder, read_owner_only, write_owner_only
 from schemas.errors import SettingsError
 
 
@@ -166,3 +166,10 @@ def test_a_pid_alone_is_not_a_process() -> None:
     assert is_alive(os.getpid(), start)
     assert not is_alive(os.getpid(), start - 60_000_000)
     assert not is_alive(2**22 + 1, start)
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+
+    with pytest.raises(SettingsError, match=r"The folder .*/state/rolecall cannot be made: .*XDG_STATE_HOME"):
+        make_folder(tmp_path / "state" / "rolecall")

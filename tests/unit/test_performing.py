@@ -110,6 +110,7 @@ async def test_work_over_its_time_limit_is_killed_and_fails() -> None:
     performance = await performed(attempt_of(action(time_limit_s=0.01)), workers)
 
     assert (performance.handoff.outcome, code_of(performance.handoff)) == (Outcome.FAILED, "time_limit")
+    assert not performance.handoff.cost.cpu_is_whole
     assert workers.jobs[0].killed
     assert performance.straggler is None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import bus.program
 from bus.api import Bus, TopologyMismatchError
 from bus.instance import instance_name
 from bus.memory import MemoryBus
@@ -93,6 +94,22 @@ def test_a_broker_is_waited_for_if_told_so(run: Callable[..., int]) -> None:
 
     assert run(nothing, bus=lambda: bus, wait_s=60) == 0
     assert bus.tries == 3
+
+
+def test_a_broker_that_is_being_started_is_no_alarm(
+    run: Callable[..., int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(nothing, bus=lambda: SlowToStart(3), wait_s=60) == 0
+    assert "broker" not in capfd.readouterr().err
+
+
+def test_a_broker_that_stays_away_longer_is_told_once(
+    run: Callable[..., int], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bus.program, "START_GRACE_S", 0.0)
+
+    assert run(nothing, bus=lambda: SlowToStart(3), wait_s=60) == 0
+    assert capfd.readouterr().err.count("! Waiting for the broker: The broker does not answer.") == 1
 
 
 def test_a_broker_that_stays_away_is_given_up_after_the_wait(run: Callable[..., int]) -> None:

@@ -212,6 +212,17 @@ def test_a_contract_that_no_engine_repeats_says_how_it_was_proved(
     assert (found.rules[0].proof, found.rules[0].proof_by) == ("twice", proof_by)
 
 
+def test_what_landed_without_tests_on_purpose_says_so(tmp_path: Path) -> None:
+    world = Recorded((rule("one"),), request=request(test=None, allow_untested=True, no_tests=True))
+
+    found = reported(tmp_path, world)
+
+    assert (found.untested, found.no_tests) == (True, True)
+    assert found.baseline == TestsTold(
+        verdict=Verdict.NOTHING_RAN, reason="tests were switched off with --no-tests"
+    )
+
+
 def test_what_landed_untested_says_so(tmp_path: Path) -> None:
     world = Recorded((rule("one"),), request=request(test=None, allow_untested=True))
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from rolecall.client import report_markdown, report_text, story
 from schemas.errors import ExitCode
-from schemas.handoff import Residue
+from schemas.handoff import Cost, Residue
 from schemas.report import Report, TestsTold
 from schemas.words import TaskStatus, Verdict
 from tests.unit.telling_cases import full_report, landed_rule
@@ -120,6 +120,28 @@ def test_what_landed_untested_is_said_aloud() -> None:
     assert "What landed was not tested" in report_markdown.render(
         report.model_copy(update={"baseline": TestsTold(verdict=Verdict.NOTHING_RAN)})
     )
+
+
+def test_a_run_without_tests_says_so_plainly() -> None:
+    report = full_report(
+        untested=True,
+        no_tests=True,
+        test_command=(),
+        baseline=TestsTold(verdict=Verdict.NOTHING_RAN, reason="tests were switched off with --no-tests"),
+        rules=(landed_rule(tested=None),),
+    )
+
+    assert story.tests(report, report.rules[0]) == "not tested"
+    for view in (on_terminal(report), report_markdown.render(report)):
+        assert "No tests were run, neither before nor after any rule" in view
+    assert "What landed was not tested (--no-tests)." in on_terminal(report)
+
+
+def test_a_cost_that_is_not_whole_says_at_least() -> None:
+    whole, part = Cost(wall_ms=61_000, cpu_ms=42_000), Cost(wall_ms=61_000, cpu_ms=42_000, cpu_is_whole=False)
+
+    assert story.cost(full_report(cost=whole)).endswith("of work, 42 s of CPU")
+    assert story.cost(full_report(cost=part)).endswith("of work, at least 42 s of CPU")
 
 
 def test_hostile_names_stay_text_in_both_views() -> None:

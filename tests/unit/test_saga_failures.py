@@ -81,6 +81,18 @@ def test_the_same_failure_twice_is_a_loop_and_the_step_is_given_up() -> None:
     assert world.state.rules[0].reason == "could not be done: crash: it crashed"
 
 
+@pytest.mark.parametrize("code", ["TooSlowError", "OutOfReachError"])
+def test_what_would_fail_the_same_way_is_not_tried_again(code: str) -> None:
+    world, first = at_the_change()
+    world.accept(first, W1)
+
+    world.hand_off(failed(first, code, "took longer than 10 s on a.py"), W1)
+
+    assert world.state.rules[0].status is RuleStatus.UNLANDED
+    assert world.state.rules[0].reason == f"could not be done: {code}: took longer than 10 s on a.py"
+    assert not world.names(ev.AttemptFailed)
+
+
 @pytest.mark.parametrize(
     "code", ["worker_left", "stopped", "expired", "lease_not_granted", "contract_not_served"]
 )

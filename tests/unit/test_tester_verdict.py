@@ -56,6 +56,8 @@ def run_of(
         log_digest="0" * 64,
         wall_ms=1000,
         cpu_ms=10,
+        cpu_is_whole=True,
+        cpu_reaped_ms=10,
         tree=Path("/tree"),
     )
     return Run(commit, SPEC.command, ended, found, trouble, loaded)

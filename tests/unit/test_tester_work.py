@@ -177,6 +177,34 @@ def test_the_tests_that_a_change_breaks_are_named_after_a_second_run(world: Worl
     assert handoff.evidence[2].counts == {"passed": 2, "failed": 0, "skipped": 0}
 
 
+def test_the_cost_counts_what_the_tests_took_in_the_sandbox(world: World) -> None:
+    burn = b"import time\n\ndef test_burn():\n    while time.process_time() < 1.5: pass\n"
+
+    handoff = world.run(world.base({"tests/test_burn.py": burn}))
+
+    assert handoff.verdict is Verdict.PASS
+    assert 1500 <= handoff.cost.cpu_ms < 8000
+    assert handoff.cost.cpu_is_whole
+
+
+def test_names_that_change_by_themselves_cost_no_whole_runs(world: World) -> None:
+    moving = (
+        b"import time, pytest\n\n@pytest.mark.parametrize('n', [time.time_ns()])\ndef test_now(n): pass\n"
+    )
+    base = world.base({"calc.py": CALC, "tests/test_calc.py": moving + b"\n\ndef test_still(): pass\n"})
+    baseline = world.run(base).output["results"]
+    better = world.edited(base, "calc.py", b"def add(first, second):\n    return first + second\n")
+
+    handoff = world.run(better, baseline=baseline, head=base)
+
+    assert handoff.verdict is Verdict.PASS
+    assert [one.claim.split(" (")[0] for one in handoff.evidence[:-1]] == [
+        "The tests on the candidate",
+        "The new failures again, on the candidate",
+        "The new failures again, on the head",
+    ]
+
+
 def test_a_harmless_change_passes(world: World) -> None:
     base = world.base(PROJECT)
     baseline = world.run(base).output["results"]
